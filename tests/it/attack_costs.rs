@@ -1,5 +1,4 @@
-//! The cost of a walk whose way back is cut off, because others move directories: it grows with the depth of the tree, not with
-//! the square of the depth.
+//! The cost of a walk that cannot reopen closed levels, because another process moves directories.
 
 use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
@@ -8,14 +7,14 @@ use lendir::{Listing, WalkDirs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 
-/// The depth of the shallower of two trees. The other one is twice as deep.
+/// The depth of the shallower of two trees. The other tree is twice as deep.
 const LEVELS: usize = 60;
 
-/// A comb, and a decoy of the same depth beside it, by descriptors.
+/// A comb and a decoy of the same depth beside it, by descriptors.
 struct Place {
     tree: Tree,
     levels: Vec<OwnedFd>,
-    /// It holds the decoy, and what is moved out of the tree.
+    /// The directory that contains the decoy and what is moved out of the tree.
     decoys: OwnedFd,
     _beside: Tree,
 }
@@ -50,37 +49,39 @@ impl Place {
     }
 }
 
-/// It is made when the walk is at the deepest level. The lowest closed level is then three levels above.
+/// A change that is made when the walk is at the deepest level. The lowest closed level is then
+/// three levels above.
 struct Attack {
     what: &'static str,
     make: fn(&Place),
-    /// To how many levels of a tree this deep neither `..` nor names lead any more.
+    /// Returns the number of levels of a tree of this depth to which neither `..` nor names lead
+    /// any more.
     lost: fn(usize) -> usize,
 }
 
 const ATTACKS: [Attack; 7] = [
     Attack {
-        what: "the lowest closed level is cut off, and one half way up is moved",
+        what: "the lowest closed level is separated, and the middle level is moved",
         make: |place| _ = place.take(place.depth() - 2).take(place.depth() / 2),
         lost: |depth| depth / 2 - 2,
     },
     Attack {
-        what: "the lowest closed level is cut off, and a decoy stands for one half way up",
+        what: "the lowest closed level is separated, and a decoy replaces the middle level",
         make: |place| _ = place.take(place.depth() - 2).exchange(place.depth() / 2),
         lost: |depth| depth / 2 - 2,
     },
     Attack {
-        what: "the lowest closed level is cut off, and a decoy stands for the first",
+        what: "the lowest closed level is separated, and a decoy replaces the first",
         make: |place| _ = place.take(place.depth() - 2).exchange(1),
         lost: |depth| depth - 3,
     },
     Attack {
-        what: "a decoy stands for the lowest closed level, and one half way up is moved",
+        what: "a decoy replaces the lowest closed level, and the middle level is moved",
         make: |place| _ = place.exchange(place.depth() - 3).take(place.depth() / 2),
         lost: |depth| depth / 2 - 3,
     },
     Attack {
-        what: "what is below the lowest closed level goes into a decoy of one half way up",
+        what: "the contents of the lowest closed level are moved into a decoy of the middle level",
         make: |place| {
             let (depth, half) = (place.depth() - 2, place.depth() / 2);
             place.take(depth).exchange(half);
@@ -105,7 +106,7 @@ const ATTACKS: [Attack; 7] = [
     },
 ];
 
-/// Starts a walk, and attacks it at the deepest level.
+/// Starts a walk and attacks it at the deepest level.
 fn begin(place: &Place, second_visits: bool, attack: &Attack) -> WalkDirs {
     let mut walk = WalkDirs::options()
         .max_open(4)
@@ -124,16 +125,16 @@ fn begin(place: &Place, second_visits: bool, attack: &Attack) -> WalkDirs {
     walk
 }
 
-/// The calls of a walk except `close`, and those that mark a counted part.
+/// The system calls of a walk except `close`, and the calls that mark a counted part.
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
 
-/// The kernel's work, as strace shows it.
+/// The work of the kernel, as strace shows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     calls: usize,
-    /// In all paths: the lookups of names, and the steps up.
+    /// The number of components in all paths: lookups of names and steps to a parent.
     names: usize,
-    /// Levels that are opened again for reading, not with `O_PATH`.
+    /// The number of levels that are opened again for reading, without `O_PATH`.
     levels: usize,
 }
 
@@ -149,6 +150,8 @@ impl Cost {
     }
 }
 
+/// Whatever levels are moved away, the number of system calls grows with the depth of the tree, not
+/// with its square.
 #[test]
 fn moved_levels_cost_linear_calls() {
     let test = "attack_costs::moved_levels_cost_linear_calls";
@@ -188,7 +191,7 @@ fn moved_levels_cost_linear_calls() {
         let is_found_once = once.levels + (attack.lost)(LEVELS) <= LEVELS;
         assert!(
             is_linear && is_found_once,
-            "{what}, second visits {second_visits}: {LEVELS} levels cost {once:?}, twice as many {twice:?}"
+            "{what}, second visits {second_visits}: {LEVELS} levels: {once:?}, twice as many: {twice:?}"
         );
     }
 }

@@ -113,7 +113,7 @@ fn panic_of_clone_loses_no_directory() {
                     Ok(_) => {
                         // The walk made fewer clones.
                         let left = counters[0].load(SeqCst);
-                        assert!((1..=clones).contains(&left), "{what}: {left} left");
+                        assert!((1..=clones).contains(&left), "{what}: the counter is {left}");
                     }
                     Err(panic) => assert!(is_blown(&*panic) && !catches, "{what}"),
                 }

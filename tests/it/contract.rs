@@ -1,11 +1,11 @@
-//! What `Entries` promises.
+//! Promises of `Entries`.
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries};
 
-/// 2000 records of 24 bytes: two batches even with 32 KiB.
+/// The number of records of 24 bytes that take two batches even with 32 KiB.
 const MANY: usize = 2000;
 
 fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
@@ -148,7 +148,7 @@ fn next_iterator_starts_after_the_last_batch() {
     entries.rewind().unwrap();
     let cookie = entries.next().unwrap().unwrap().cookie();
     let rest = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(rest.len() < expected.len() - 1, "the next iterator lends entries of the first batch");
+    assert!(rest.len() < expected.len() - 1, "the next iterator yields entries of the first batch");
     assert_eq!(rest, expected[expected.len() - rest.len()..]);
 
     let mut entries = Entries::new(&fd, &mut buffer);

@@ -10,14 +10,16 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::path::Path;
 
-/// Counts for each thread separately, because other tests allocate in theirs.
+/// An allocator that counts for each thread separately, because other tests allocate in their
+/// threads.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
 }
 
-/// The bytes may wrap on 32 bits, where a thread that runs all tests allocates more: only differences are compared.
+/// Counts of allocations. The bytes may wrap around on 32 bits, because only differences are
+/// compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocated {
     pub times: usize,
@@ -46,8 +48,8 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is forwarded unchanged to `System`. Counting allocates nothing: the cells need no initialization and no
-// destructor.
+// SAFETY: every call is forwarded unchanged to `System`. Counting allocates nothing: the cells need
+// no initialization and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::add(layout.size());
@@ -66,7 +68,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What `work` allocates and frees in this thread.
+/// Returns what `work` allocates and frees in this thread.
 pub fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let before = ALLOCATED.get();
     black_box(work());
@@ -78,7 +80,7 @@ pub fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     }
 }
 
-/// What a `Vec` takes that has grown to so many elements, by doubling.
+/// Returns the size of a `Vec` that has grown to `count` elements by doubling.
 pub const fn grown(count: usize, size: usize) -> usize {
     count.next_power_of_two() * size
 }
@@ -152,7 +154,8 @@ fn error_makes_two_allocations_at_most() {
     assert!(costs.iter().all(|costs| costs.times <= 2), "{costs:?}");
 }
 
-/// A `Listing` takes the memory that its documentation states. Once it has held as large a directory, it allocates nothing.
+/// A `Listing` takes the memory that its documentation states. Once it has held a directory of the
+/// same size, it allocates nothing.
 #[test]
 fn listing_reuses_bounded_memory() {
     const NAME: usize = "IMG_20240101_000000.jpg".len();
@@ -163,14 +166,15 @@ fn listing_reuses_bounded_memory() {
         }
         dir
     };
-    // Just over half of what the listing's memory grows to, most of which is then unused.
+    // The number is just over half of what the memory of a listing grows to, so most of the memory
+    // is unused.
     let (small, large) = (directory(300), directory(40_000));
     let fresh = allocated(|| Listing::new().read(lendir::open(small.path()).unwrap()).unwrap());
     assert!(fresh.times == 3 && fresh.bytes <= 54 * 1024, "{fresh:?}");
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
-            // `open` copies the path to the stack, so it allocates nothing either.
+            // `open` copies the path to the stack, so it allocates nothing, either.
             let dir = lendir::open(path).unwrap();
             listing.read(&dir).unwrap();
             assert!(listing.by_name(b"IMG_20240101_000299.jpg").is_some());

@@ -1,4 +1,4 @@
-//! What an entry queries concerns itself, never the target of a link. Its errors have its path.
+//! Queries of an entry and their errors.
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;
@@ -14,6 +14,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// A query describes the entry itself, never the target of a link.
 #[test]
 fn queries_describe_the_entry_itself() {
     let made = mixed();
@@ -110,7 +111,7 @@ fn open_follows_no_link_and_closes_on_exec() {
     }
 }
 
-/// The error of each call that can fail, on an entry that is gone by now.
+/// Returns the error of each call that can fail, for an entry that is gone.
 fn errors(entry: &Entry<'_>) -> [Error; 4] {
     let mask = StatxFlags::BASIC_STATS;
     [
@@ -172,38 +173,40 @@ fn error_has_path_and_depth_of_the_entry() {
     check(&bare, Path::new("gone"), 1);
 }
 
-/// A path answers `ENOENT`, and a name in its directory, which is open, `ESRCH`.
+/// After the end of a process, a path in its directory is `ENOENT`, and a name in the open
+/// directory is `ESRCH`. Both errors are `is_gone`.
 #[test]
 fn ended_process_makes_errors_gone() {
     let mut process = Command::new("sleep").arg("60").spawn().unwrap();
     let proc = Path::new("/proc").join(process.id().to_string());
     let (mut walk, mut names) = (lendir::walk_dirs(&proc).unwrap(), 0);
-    let mut tree = lendir::walk(&proc).unwrap();
-    let in_tree = tree.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
+    let mut entry_walk = lendir::walk(&proc).unwrap();
+    let walk_entry =
+        entry_walk.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
     let mut dir = walk.next().unwrap().unwrap();
-    let first = dir.next().unwrap().unwrap(); // all of them are read
-    let mut unasked = usize::from(first.d_type() == FileType::Directory);
+    let first = dir.next().unwrap().unwrap(); // one batch has all entries
+    let mut unqueried = usize::from(first.d_type() == FileType::Directory);
     process.kill().unwrap();
     process.wait().unwrap();
     while let Some(entry) = dir.next().unwrap() {
         names += 1;
         if entry.d_type() == FileType::Directory && names % 2 == 0 {
-            unasked += 1;
+            unqueried += 1;
             continue;
         }
         for error in errors(&entry) {
             assert!(error.is_gone() && error.raw_os_error() == Some(libc::ESRCH), "{error}");
         }
     }
-    assert!(names > 20 && unasked > 1, "{names} names, {unasked} unasked");
+    assert!(names > 20 && unqueried > 1, "{names} names, {unqueried} unqueried");
     assert!(
-        in_tree.open(OFlags::PATH).unwrap_err().is_gone()
+        walk_entry.open(OFlags::PATH).unwrap_err().is_gone()
             && lendir::open(&proc).unwrap_err().is_gone()
     );
     let mut errors = 0;
     while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
-    assert_eq!(errors, unasked, "those that were asked have had theirs");
-    assert!(tree.next().unwrap_err().is_gone());
+    assert_eq!(errors, unqueried, "queried entries have no second error");
+    assert!(entry_walk.next().unwrap_err().is_gone());
 }
 
 #[test]

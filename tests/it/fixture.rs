@@ -1,4 +1,4 @@
-//! Directories to read, and the examples that read them.
+//! Directories to read, and functions that run the examples.
 
 use crate::machine::skip;
 pub use crate::support::example::example;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::str;
 
-/// A directory with `count` empty files, named by numbers as processes are.
+/// Makes a directory with `count` empty files, named by numbers as processes are.
 pub fn numbered(count: usize) -> Scratch {
     let dir = Scratch::in_memory();
     for number in 1..=count {
@@ -30,7 +30,7 @@ pub fn make_file(path: &Path) {
     File::create_new(path).expect("cannot make the file");
 }
 
-/// Entries of every type that needs no privilege, with names of many lengths and bytes.
+/// Makes entries of every type that needs no privilege, with names of many lengths and bytes.
 pub fn mixed() -> Scratch {
     let root = Scratch::new();
     let dir = root.path();
@@ -60,7 +60,8 @@ pub fn run(command: &mut Command) -> Output {
     command.output().expect("cannot run the program")
 }
 
-/// Whether GNU's program of that name is installed; if not, reports that `test` is skipped.
+/// Returns `true` if GNU's program of this name is installed. Otherwise, reports that `test` is
+/// skipped.
 pub fn has_gnu(program: &str, test: &str) -> bool {
     let version = Command::new(program).arg("--version").output();
     let has =
@@ -71,18 +72,20 @@ pub fn has_gnu(program: &str, test: &str) -> bool {
     has
 }
 
-/// Runs it without root's privileges, so permissions are enforced.
+/// Runs a program without root's privileges, so permissions are enforced.
 pub fn run_unprivileged(command: &mut Command) -> Output {
     in_thread(|| {
         for capability in [CapabilitySet::DAC_OVERRIDE, CapabilitySet::DAC_READ_SEARCH] {
-            // A program that root executes gets all capabilities of this set. Other users may not change the set, and need not.
+            // A program that root executes gets all capabilities of this set. Other users have no
+            // permission to change the set, and need not.
             let _ = remove_capability_from_bounding_set(capability);
         }
         run(command)
     })
 }
 
-/// Runs a shell script where it may mount; `$0` is the path of the example. `None` where there are no user namespaces.
+/// Runs a shell script that may mount; `$0` is the path of the example. Returns `None` without user
+/// namespaces.
 pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output> {
     let unshare =
         |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
@@ -98,7 +101,8 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
     })
 }
 
-/// What the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
+/// Returns what a program writes to a terminal, and its errors. Returns `None` without
+/// pseudo-terminals.
 pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let screen = openpt(flags).ok()?;
@@ -108,7 +112,7 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
         .stderr(Stdio::piped())
         .spawn()
         .expect("cannot run the program");
-    drop(command); // and with it the terminal, which only the child has open now
+    drop(command); // closes the terminal, which only the child has open now
     let mut shown = Vec::new();
     let end = File::from(screen).read_to_end(&mut shown);
     assert_eq!(

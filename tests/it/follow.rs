@@ -1,5 +1,5 @@
-//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, against `std` and `find -L`. The walk comes
-//! back from there.
+//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, and the
+//! return from their targets.
 
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{PLAIN, POST, TestOptions};
@@ -25,7 +25,7 @@ const OPTIONS: [TestOptions; 7] = [
     TestOptions { max_depth: 3, ..POST },
 ];
 
-/// All links are followed.
+/// Returns the requests of a caller that follows all links.
 fn requests(options: TestOptions) -> Requests {
     Requests { follows: true, ..options.requests() }
 }
@@ -38,11 +38,11 @@ fn follow_with_std(options: TestOptions, root: &Path) -> Vec<Visit> {
     expected_visits(root, options.second_visits, |_| requests(options))
 }
 
-/// The root of the tree that is walked.
+/// The name of the tree's root.
 const ROOT: &str = "root";
 
-/// Directories, and links to directories, to files, to nothing, to themselves, to other links, and to what is above the root. A
-/// link leads back from there.
+/// Makes directories and links. The links lead to directories, to files, to nothing, to themselves,
+/// to other links, and to directories above the root, from which a link leads back.
 fn make(above: &Path, seed: u64) {
     let at = &above.join(ROOT);
     tree::make(above, &["beside/below/", "root/"]);
@@ -81,13 +81,14 @@ fn seeds() -> u64 {
     if runs_long() { 1000 } else { 24 }
 }
 
-/// A tree of [`make`], and its root.
+/// Makes a tree with [`make`]. Returns the tree and its root.
 pub fn made(seed: u64) -> (Tree, PathBuf) {
     let tree = Tree::new(|at| make(at, seed));
     let root = tree.path().join(ROOT);
     (tree, root)
 }
 
+/// A walk that follows all links yields what `std` says, on one thread and on several.
 #[test]
 fn followed_links_agree_with_std() {
     let _watchdog = Watchdog::new(300);
@@ -114,7 +115,8 @@ fn followed_links_agree_with_std() {
     assert!(loops > 50 && deepest > 5, "{loops} loops, {deepest} levels");
 }
 
-/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount
+/// is.
 #[test]
 fn same_mount_skips_links_to_other_mounts() {
     let tree = Tree::of(&["here/"]);
@@ -146,7 +148,8 @@ fn loop_names_a_root_without_path() {
     assert_eq!(errors, ["a/up: leads back to ."]);
 }
 
-/// A directory that the walk reaches through a link has other ancestors than one of the same depth that it reaches directly.
+/// A directory has other ancestors when the walk reaches it through a link than when the walk
+/// reaches a directory of the same depth directly.
 #[test]
 fn walk_forgets_ancestors_with_their_link() {
     let tree = Tree::of(&["a/", "b/t/"]);
@@ -164,7 +167,8 @@ fn walk_forgets_ancestors_with_their_link() {
     }
 }
 
-/// Levels with a directory `a` and a directory `z`, each below a link `m` of the one above: `0`, `1`, and so on.
+/// Makes levels `0`, `1`, and so on, each with a directory `a`, a directory `z` and a link `m` to
+/// the next level.
 pub fn nest(at: &Path, levels: usize) {
     for level in 0..levels {
         tree::make(at, &[format!("{level}/a/"), format!("{level}/z/")]);
@@ -174,10 +178,11 @@ pub fn nest(at: &Path, levels: usize) {
     }
 }
 
-/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
+/// `..` from the target of a link does not lead to the parent of the link, so the levels above the
+/// link are reopened by name.
 #[test]
 fn walk_reopens_levels_above_links() {
-    const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
+    const LEVELS: usize = 19; // the model opens paths, and the kernel limits the links in a path
     let parts = Tree::new(|at| nest(at, LEVELS));
     let root = parts.path().join("0");
     for (options, max_open) in OPTIONS
@@ -188,7 +193,7 @@ fn walk_reopens_levels_above_links() {
         assert_eq!(follow_all(options, &root), follow_with_std(options, &root), "{options:?}");
     }
     let mut lost = 0;
-    // Once the walk is below them all, one of the links leads elsewhere.
+    // Once the walk is below all links, one of them leads elsewhere.
     let is_at = |at: &Path, level: usize| at == root.join("m/".repeat(level).trim_end_matches('/'));
     for (options, max_open) in
         OPTIONS[..6].iter().flat_map(|options| [4, 6, 9, 12].map(|max_open| (options, max_open)))
@@ -224,8 +229,9 @@ fn walk_reopens_levels_above_links() {
     assert!(lost > 50, "{lost} levels lost");
 }
 
-/// The way up through the ancestors takes two descriptors at a time. The first level, the current one and the link's target take
-/// three. With second visits the root's parent takes another one.
+/// A walk that follows links needs five descriptors: one for the first level, one for the current
+/// level, one for the target, and two for the ancestors. With second visits, the root's parent
+/// takes another one.
 #[test]
 fn process_with_few_descriptors_follows_links() {
     process::run("follow::process_with_few_descriptors_follows_links", 60, || {

@@ -1,8 +1,10 @@
-//! callgrind counts the instructions of loops in `tests/downstream`, a program that is compiled as users compile theirs.
+//! The instructions of loops in `tests/downstream`, a program that is compiled as users compile
+//! theirs, counted by callgrind.
 //!
-//! `Entries::next`, or `WalkDirs::next` with `Dir::next`, and the caller's loop must be one frame, because a return after a system
-//! call is mispredicted. callgrind names the functions that have frames of their own. It counts instructions without noise: twice
-//! as many if the compiler does not inline what is called for each entry.
+//! `Entries::next`, or `WalkDirs::next` with `Dir::next`, and the caller's loop must share one
+//! frame, because a return after a system call is mispredicted. callgrind names the functions that
+//! have frames of their own. It counts instructions without noise: twice as many if the compiler
+//! does not inline what is called for each entry.
 
 use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
@@ -16,16 +18,19 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 const TEST: &str = "next_shares_a_frame_with_the_callers_loop";
-/// Those of `tests/downstream/Cargo.toml`. Each builds its own dependencies, so the short form runs only the first.
+/// The profiles of `tests/downstream/Cargo.toml`. Each builds its own dependencies, so the short
+/// form runs only the first.
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
-/// The most instructions that a loop may take, as a multiple of those of `RawDir` with a caller that skips the dots.
+/// The most instructions that a loop may take, as a multiple of the same loop with `RawDir` and a
+/// caller that skips the dots.
 const AT_MOST: f64 = 1.06;
-/// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `WalkDirs` also keeps a path and a way back up.
+/// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `WalkDirs`
+/// also keeps a path and a stack of levels.
 const WALK_AT_MOST: f64 = 1.30;
-/// The same for a `Walk`, which puts each directory into a listing first: about 215 for an entry, 50 by hand, and 97000 for its
-/// memory.
+/// The same for a `Walk`, which first reads each directory into a listing: about 215 for an entry,
+/// 50 by hand, and 80,000 for its memory.
 const WALK_ENTRIES_AT_MOST: f64 = 4.6;
-/// The functions of `lendir` on the way to a system call.
+/// The functions of `lendir` from the caller's loop to a system call.
 const INLINED: [&str; 9] =
     ["next", "next_record", "find", "lend", "advance", "step", "descend", "step_to_visit", "visit"];
 
@@ -90,7 +95,7 @@ fn next_shares_a_frame_with_the_callers_loop() {
     assert!(all_hold, "a loop takes more than {most}, or calls one of {INLINED:?}:\n{report}");
 }
 
-/// Whether valgrind is installed; if not, reports that `test` is skipped.
+/// Returns `true` if valgrind is installed. Otherwise, reports that `test` is skipped.
 fn has_valgrind(test: &str) -> bool {
     let has = Command::new("valgrind").arg("--version").output().is_ok();
     if !has {
@@ -99,7 +104,8 @@ fn has_valgrind(test: &str) -> bool {
     has
 }
 
-/// With the same versions, the program needs the same downloads as the tests.
+/// Checks that the program has the same dependencies as the tests, so it needs no further
+/// downloads.
 fn assert_same_versions() {
     let [ours, theirs] =
         ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
@@ -115,11 +121,11 @@ struct Count {
     reader: String,
     name: String,
     instructions: u32,
-    /// Which of the functions that must be inlined are functions of their own.
+    /// The functions that should be inlined but are functions of their own.
     called: Vec<String>,
 }
 
-/// Builds the program, runs it under callgrind, and returns what it counted for each loop.
+/// Builds the program, runs it under callgrind, and returns the counts of each loop.
 fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
     let mut build = Command::new(env!("CARGO"));
@@ -149,7 +155,8 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     counts.collect()
 }
 
-/// Runs its arguments. For each call of a function `measured`, it writes its counts to a file whose name begins with `file`.
+/// Returns a command that runs its arguments. For each call of a function `measured`, it writes the
+/// counts to a file whose name begins with `file`.
 fn callgrind(file: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command.args([
@@ -162,7 +169,8 @@ fn callgrind(file: &Path) -> Command {
     command
 }
 
-/// What [`callgrind`] wrote about a call, and the number of its instructions. The first call is number 1.
+/// Returns what [`callgrind`] wrote about a call, and the number of its instructions. The first
+/// call is number 1.
 fn of_call(file: &Path, call: usize) -> (String, u32) {
     let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
     let totals = of_call
@@ -173,14 +181,15 @@ fn of_call(file: &Path, call: usize) -> (String, u32) {
     (of_call, instructions)
 }
 
-/// The instructions of each call of `measured` in the [`part`](process::part) of `test`. `None` where valgrind is missing, which is
-/// reported.
+/// Returns the instructions of each call of `measured` in the [`part`](process::part) of `test`.
+/// Returns `None` and reports a skipped test without valgrind.
 pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
     if !has_valgrind(test) {
         return None;
     }
     let counts = Scratch::new();
-    fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap(); // the part may be nobody's
+    // the part may run as `nobody`
+    fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap();
     let file = counts.path().join("out");
     let mut callgrind = callgrind(&file);
     callgrind.stderr(Stdio::null()); // a warning for each walk: valgrind does not know `openat2`
@@ -188,7 +197,8 @@ pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
     Some((1..=calls).map(|call| of_call(&file, call).1.try_into().unwrap()).collect())
 }
 
-/// The function named in `line`, such as `fn=(12) lendir::walk::WalkDirs::next`, if it must be inlined.
+/// Returns the function named in `line`, such as `fn=(12) lendir::walk::WalkDirs::next`, if it must
+/// be inlined.
 fn called(line: &str) -> Option<&str> {
     let (_, function) = line.split_once("fn=(")?.1.split_once(") ")?;
     let is_ours = function.trim_start_matches('<').starts_with("lendir::");

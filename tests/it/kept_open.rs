@@ -1,4 +1,4 @@
-//! When the process runs out of descriptors, a walk keeps all that it can have, including the current directory's.
+//! The number of levels that a walk keeps open when the process runs out of descriptors.
 
 use crate::support::machine::runs_long;
 use crate::support::process;
@@ -9,7 +9,8 @@ use std::cell::{Cell, RefCell};
 
 const DEPTH: usize = 24;
 
-/// For each visit: the depth, whether it is the second, and how many levels are open. `look` is called with each depth.
+/// Returns the depth of each visit, whether it is the second, and how many levels are open. Calls
+/// `look` with each depth.
 fn counts(
     walk: &mut WalkDirs,
     before: &Cell<usize>,
@@ -29,7 +30,8 @@ fn rooms() -> impl Iterator<Item = usize> {
     (4..=DEPTH + 2).step_by(if runs_long() { 1 } else { 3 })
 }
 
-/// Under the limit of the process, a walk keeps as many descriptors as under the same `max_open`.
+/// If the process has no more descriptors, a walk keeps as many levels open as under the same
+/// `max_open`.
 #[test]
 fn walk_keeps_all_available_descriptors() {
     process::run("kept_open::walk_keeps_all_available_descriptors", 60, || {
@@ -66,7 +68,7 @@ fn walk_keeps_all_available_descriptors() {
     });
 }
 
-/// The next root begins with the options of the walk, not with what the system granted before.
+/// A walk of the next root starts with its own `max_open`, even if descriptors ran out before.
 #[test]
 fn next_root_restores_the_descriptor_limit() {
     process::run("kept_open::next_root_restores_the_descriptor_limit", 60, || {

@@ -1,28 +1,30 @@
-//! Tests that any machine can run, without root. Where they lack a program, they say SKIPPED. Each module is a topic. To see what
-//! a test looks like, begin with `plain`. A new test belongs in
+//! Tests that any machine can run, without root. They print SKIPPED if they lack a program. `plain`
+//! shows what a test looks like. Each module is a topic:
 //!
 //! - `contract`: a promise of `Entries`, `Entry` or `Buffer`;
-//! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
-//! - `entry`: what an entry queries of the file system; `types`: the traits of every public type (`Send`, covariant);
+//! - `read_dir`: a promise of `ReadDir`; `listing`: a promise of `Listing`;
+//! - `entry`: a query of an entry; `types`: the traits of every public type (`Send`, covariant);
 //! - `errors`: an error of a call with a wrong argument;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
-//! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `roots`: what a root may be; `walk_dirs_options`: an option, or a walk without a tree;
-//!   `walk_dirs_bounds`: a deep tree, few descriptors, or the way back up; `walk_dirs_errors`: an error of a walk;
-//!   `walk`: a promise of `Walk` or `WalkEntry`, or what it costs; `unreadable`: a directory that may not be read;
-//!   `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
-//! - `requests`, `follow`: what a walk enters because the caller requested it; `run_parallel`: a walk on several threads; `model`: what holds
-//!   of every walk, whatever the caller chooses and the tree does;
-//! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`; `instructions`: those of a user's loop;
-//! - `attack_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree; `link_costs`: the cost of
-//!   followed links;
-//!   `kept_open`: the descriptors that a walk keeps;
-//! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
+//! - `walk`: a promise of `Walk` or `WalkEntry`, or its cost;
+//! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
+//! - `roots`: the kinds of roots; `walk_dirs_options`: an option, or a walk without a tree;
+//! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels; `kept_open`: the levels that
+//!   a walk keeps open;
+//! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
+//! - `requests`, `follow`: what a walk enters on request;
+//! - `state`: the state of a walk; `clone_panics`: a state that panics;
+//! - `model`: what holds for every walk, whatever the caller requests and the tree does;
+//! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`: system calls;
+//!   `instructions`: the instructions of a user's loop;
+//! - `attack_costs`, `link_costs`, `skip_name`: a cost that must not grow with the square of the tree;
+//! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything else.
 //!
-//! `fixture` makes directories to read, and runs the examples; `strace` shows system calls.
-//! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
-//! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`), and what a
-//! `Walk` must (`support::pre_order`). A test that mounts, injects faults or needs a hostile file system belongs in
-//! `tests/kernel`.
+//! `fixture` makes directories to read and runs the examples, and `strace` shows system calls. All
+//! test binaries share `support`. It skips tests, runs a part of a test in another process, finds the
+//! examples, makes and removes trees, and keeps the result of one reading. It also has the models of a
+//! `WalkDirs` (`support::visits`) and of a `Walk` (`support::pre_order`). A test that mounts, injects
+//! faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod attack_costs;
 mod clone_panics;

@@ -1,6 +1,7 @@
-//! A model that crosses the features: random words, levels that are closed and lost, few descriptors, threads, states that panic,
-//! rights that are missing, and a tree that changes meanwhile. It does not know what is lent. It checks what holds of every `WalkDirs`
-//! and every `Walk`. `LENDIR_SEED=7` runs one case.
+//! A model that combines the features: random requests, closed and lost levels, few descriptors,
+//! threads, states that panic, missing rights, and a tree that changes meanwhile. It does not know
+//! what is yielded, but checks what holds for every `WalkDirs` and every `Walk`. `LENDIR_SEED=7`
+//! runs one case.
 
 use crate::clone_panics::{Fuses, is_blown};
 use crate::support::machine::runs_long;
@@ -24,31 +25,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::{env, iter, mem, thread};
 
-/// What a seed stands for.
+/// The case of a seed.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "options of a walk, and of its caller")]
 struct Case {
     seed: u64,
-    /// Whether it is read in one loop over all entries.
-    is_tree: bool,
-    /// At a visit it makes fewer calls than this.
+    /// Whether the tree is read with a `Walk`.
+    is_entry_walk: bool,
+    /// The caller makes fewer calls than this at a visit.
     calls: usize,
-    /// 0 is a walk that is not spread, or a tree without reading ahead.
+    /// The number of threads. 0 is a walk without `run_parallel` or without reading ahead.
     threads: usize,
     max_open: usize,
     second_visits: bool,
     same_mount: bool,
-    /// How many descriptors the process has.
+    /// The number of descriptors of the process.
     room: Option<usize>,
-    /// After so many steps a thread returns.
+    /// The number of steps after which a thread returns.
     leaves_after: usize,
-    /// The state panics at this clone, or at this drop, which can take an error with it; at 0 it does not.
+    /// The clone and the drop of the state that panic, or 0. A drop that panics can lose an error.
     panics_at: [usize; 2],
-    /// Whether the caller goes on after that.
+    /// Whether the caller continues after a panic.
     catches: bool,
-    /// At one visit of so many, the thread changes the tree.
+    /// A thread changes the tree at one of this number of visits.
     change_in: usize,
-    /// How many changes another thread makes.
+    /// The number of changes by another thread.
     others: usize,
 }
 
@@ -58,7 +59,7 @@ impl Case {
         let mut one_of = |choice: &[usize]| choice[random.below(choice.len())];
         Self {
             seed,
-            is_tree: one_of(&[0, 0, 1]) > 0,
+            is_entry_walk: one_of(&[0, 0, 1]) > 0,
             threads: one_of(&[0, 1, 2, 2, 8]),
             calls: one_of(&[1, 2, 4, 12]),
             max_open: one_of(&[4, 4, 4, 5, 32]),
@@ -78,12 +79,12 @@ impl Case {
 #[derive(Clone)]
 struct State {
     _fuses: Fuses,
-    /// The first visit of this directory or, before that, of the one above.
+    /// The index of the first visit of this directory or, before that visit, of its parent.
     visit: Option<usize>,
     is_below_link: bool,
 }
 
-/// Device and inode number.
+/// A device and an inode number.
 type Id = (u64, u64);
 
 fn id(dir: BorrowedFd<'_>) -> Id {
@@ -91,20 +92,20 @@ fn id(dir: BorrowedFd<'_>) -> Id {
     (stat.st_dev, stat.st_ino)
 }
 
-/// A directory that was lent.
+/// A directory that was yielded.
 struct Visit {
     path: OsString,
     id: Id,
-    /// The visit of the directory above.
+    /// The index of the parent's visit.
     above: Option<usize>,
-    /// Whether its second visit has come.
+    /// Whether the second visit has come.
     is_over: bool,
-    /// How many visits below it have not ended.
+    /// The number of visits in its subtree that have not ended.
     running: usize,
-    /// What was entered in it.
+    /// The names that were entered in it.
     entered: HashSet<Vec<u8>>,
     /// Whether its caller got the error of reading it.
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// All visits and errors of a walk.
@@ -143,13 +144,13 @@ impl Log {
             is_over: false,
             running: 0,
             entered,
-            is_told: false,
+            is_reported: false,
         });
         self.visits.len() - 1
     }
 
-    fn end(&mut self, number: usize, is_told: bool) {
-        self.visits[number].is_told = is_told;
+    fn end(&mut self, number: usize, is_reported: bool) {
+        self.visits[number].is_reported = is_reported;
         for above in self.ways_up(self.visits[number].above) {
             self.visits[above].running -= 1;
         }
@@ -184,8 +185,9 @@ impl Log {
         *self.errors.entry(error.path().into()).or_default() += 1;
     }
 
-    /// Of each name, a visit enters a directory or has an error. A directory can have one when it is read, and one when its
-    /// level is lost, which is why it has no second visit.
+    /// Checks the errors. A visit enters a name or has an error of it. A directory can have one
+    /// error when it is read, and one when its level is lost. In the latter case it has no second
+    /// visit.
     fn check(&self, is_whole: bool) {
         for (path, count) in &self.errors {
             let as_path = Path::new(path);
@@ -195,7 +197,7 @@ impl Log {
                 let refused = visit.path.as_bytes() == above && !visit.entered.contains(name);
                 let own = visit.path == *path;
                 usize::from(refused)
-                    + usize::from(own && !visit.is_told)
+                    + usize::from(own && !visit.is_reported)
                     + usize::from(own && !visit.is_over)
             };
             let most: usize = self.visits.iter().map(most).sum();
@@ -207,20 +209,20 @@ impl Log {
     }
 }
 
-/// Where a walk takes place: its root, a directory beside it, and what it must not enter.
+/// The place of a walk: its root, a directory beside it, and what the walk must not enter.
 struct Place {
     root: PathBuf,
     aside: PathBuf,
     dirs: Vec<PathBuf>,
-    /// Where links lead out of the tree.
+    /// The target of links that lead out of the tree.
     out: PathBuf,
-    /// What is there, and `aside`.
+    /// The directories in `out`, and `aside`.
     outside: HashSet<Id>,
     moved: AtomicUsize,
 }
 
 impl Place {
-    /// Names are numbers, which `out` does not have.
+    /// Makes a random tree. Names are numbers, which `out` does not contain.
     fn new(at: &Path, random: &mut Random) -> Self {
         let [root, aside, out] = ["root", "aside", "out"].map(|name| at.join(name));
         tree::make(at, &["root/", "aside/", "out/x/y/"]);
@@ -253,7 +255,8 @@ impl Place {
         Self { root, aside, dirs, out, outside: outside.into(), moved: AtomicUsize::new(0) }
     }
 
-    /// Whether or not it can. The paths may lead through links, but only to `out`.
+    /// Makes a random change, if it is possible. The paths may lead through links, but only to
+    /// `out`.
     fn change(&self, random: &mut Random) {
         let any = |random: &mut Random| &self.dirs[random.below(self.dirs.len())];
         let (from, to) = (any(random), any(random));
@@ -283,7 +286,8 @@ impl Place {
         let _ = fs::rename(dir, self.aside.join(number));
     }
 
-    /// Changes something, or cuts a level above the directory `at`, which has this depth, off from what is below it, and moves it.
+    /// Makes a random change. The directory `at` has this depth. The change may separate a level
+    /// above `at` from its subtree and move the level.
     fn any_change(&self, at: &Path, depth: usize, random: &mut Random) {
         match random.below(4) {
             0..3 if depth > 1 => {
@@ -300,7 +304,7 @@ fn forbid(dir: &Path, random: &mut Random) {
         fs::set_permissions(dir, Permissions::from_mode([0o300, 0o600, 0, 0o700][random.below(4)]));
 }
 
-/// A thread's caller.
+/// The caller on one thread.
 struct Thread<'a> {
     case: &'a Case,
     place: &'a Place,
@@ -310,7 +314,7 @@ struct Thread<'a> {
 }
 
 impl Thread<'_> {
-    /// The loop.
+    /// Visits directories in a loop.
     fn walk(&mut self, walk: &mut impl Next<State>) {
         for _ in 0..self.case.leaves_after {
             match catch_unwind(AssertUnwindSafe(|| Ok(walk.next_dir()?.map(|dir| self.visit(dir)))))
@@ -337,22 +341,22 @@ impl Thread<'_> {
         match visit {
             None => assert!(!dir.enter("1") && dir.next().is_ok_and(|entry| entry.is_none())),
             Some(visit) => {
-                let is_told = self.words(&mut dir);
-                self.log.lock().unwrap().end(visit, is_told);
+                let is_reported = self.make_calls(&mut dir);
+                self.log.lock().unwrap().end(visit, is_reported);
             }
         }
     }
 
-    /// Random calls. Returns whether one of them had an error.
-    fn words(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        let (mut names, mut is_told) = (Vec::<Vec<u8>>::new(), false);
+    /// Makes random calls. Returns `true` if one of them failed.
+    fn make_calls(&mut self, dir: &mut Dir<'_, State>) -> bool {
+        let (mut names, mut is_reported) = (Vec::<Vec<u8>>::new(), false);
         let next = |dir: &mut Dir<'_, State>,
                     names: &mut Vec<Vec<u8>>,
-                    is_told: &mut bool,
-                    word: usize| {
+                    is_reported: &mut bool,
+                    call: usize| {
             let next = dir.next().map(|entry| {
                 entry.map(|entry| {
-                    match word {
+                    match call {
                         0 => entry.skip_subtree(),
                         1 => entry.follow(),
                         2 => drop(entry.stat()),
@@ -362,8 +366,8 @@ impl Thread<'_> {
                     entry.name().to_vec()
                 })
             });
-            assert!(!(next.is_err() && *is_told), "an error came twice");
-            *is_told |= next.is_err();
+            assert!(!(next.is_err() && *is_reported), "an error came twice");
+            *is_reported |= next.is_err();
             names.extend(next.unwrap_or(None));
         };
         for _ in 0..self.random.below(self.case.calls) {
@@ -374,12 +378,12 @@ impl Thread<'_> {
                 _ => names[self.random.below(names.len())].clone(),
             };
             match self.random.below(14) {
-                0..3 => next(dir, &mut names, &mut is_told, self.random.below(8)),
+                0..3 => next(dir, &mut names, &mut is_reported, self.random.below(8)),
                 3..6 => (0..100)
-                    .for_each(|_| next(dir, &mut names, &mut is_told, self.random.below(40))),
-                6 => is_told |= dir.count().is_err(),
+                    .for_each(|_| next(dir, &mut names, &mut is_reported, self.random.below(40))),
+                6 => is_reported |= dir.count().is_err(),
                 7 => {
-                    is_told |= dir.read_into(&mut self.listing).is_err();
+                    is_reported |= dir.read_into(&mut self.listing).is_err();
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
                 }
                 9 => drop(dir.enter(name)),
@@ -389,17 +393,17 @@ impl Thread<'_> {
                 _ => {}
             }
         }
-        is_told
+        is_reported
     }
 
-    /// The loop over all entries. Returns how many came.
-    fn read(&mut self, mut tree: Walk) -> usize {
-        let mut lent = 0;
-        // Of each level above the next entry: its path, and from where on it is below a link.
+    /// Reads all entries in a loop. Returns their number.
+    fn read(&mut self, mut walk: Walk) -> usize {
+        let mut yielded = 0;
+        // The path of each level above the next entry, and whether the level is below a link.
         let mut above = vec![(self.place.root.clone(), false)];
         let mut times = HashMap::<_, usize>::from([(self.place.root.clone().into_os_string(), 1)]);
-        while lent < self.case.leaves_after {
-            let entry = match tree.next() {
+        while yielded < self.case.leaves_after {
+            let entry = match walk.next() {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break,
                 Err(error) => {
@@ -407,7 +411,7 @@ impl Thread<'_> {
                     continue;
                 }
             };
-            lent += 1;
+            yielded += 1;
             *times.entry(entry.path().into()).or_default() += 1;
             assert!(entry.depth() <= above.len(), "{entry:?} comes before its directory");
             above.truncate(entry.depth());
@@ -433,21 +437,21 @@ impl Thread<'_> {
                 self.place.any_change(entry.path(), entry.depth(), &mut self.random);
             }
         }
-        // An error of opening it or of reading it, and one if its level is lost.
+        // An entry can have an error when it is opened or read, and one if its level is lost.
         for (path, count) in &self.log.lock().unwrap().errors {
             assert!(*count <= 2 * times.get(path).unwrap_or(&0), "{count} errors of {path:?}");
         }
-        lent
+        yielded
     }
 }
 
-/// Walks as the case says. Returns whether the walk came to its end.
+/// Walks as the case says. Returns `true` if the walk came to its end.
 fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
     let thread = |index: usize| {
         let (random, listing) = (Random::of(&(case.seed, index)), Listing::with_order(Order::Path));
         Thread { case, place, log, random, listing }
     };
-    if case.is_tree {
+    if case.is_entry_walk {
         let options = Walk::options().max_open(case.max_open).same_mount(case.same_mount);
         thread(0).read(options.read_ahead(case.threads).open(&place.root).unwrap());
         return false;
@@ -487,13 +491,15 @@ fn check(case: &Case, place: &Place) {
     drop(others);
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
-    assert_eq!(open_descriptors(), before, "a descriptor was left open");
+    assert_eq!(open_descriptors(), before, "a descriptor is still open");
     let log = log.into_inner().unwrap();
-    if !case.is_tree {
+    if !case.is_entry_walk {
         log.check(is_whole && case.second_visits && case.panics_at[1] == 0);
     }
 }
 
+/// No random walk leaves the tree, enters a directory twice, reports an error twice, or ends
+/// without an error or a second visit of each directory.
 #[test]
 fn random_walks_keep_all_invariants() {
     const TEST: &str = "model::random_walks_keep_all_invariants";
@@ -503,14 +509,15 @@ fn random_walks_keep_all_invariants() {
             let seeds =
                 one.map_or(0..if runs_long() { 20_000 } else { 500 }, |seed| seed..seed + 1);
             let is_broken = Arc::new(AtomicBool::new(false));
-            // For panics that another one hides, too: those on purpose have no message.
+            // The hook also notices a panic that another panic hides. Panics on purpose have no
+            // message.
             let (report, breaks) = (take_hook(), Arc::clone(&is_broken));
             set_hook(Box::new(move |panic| {
                 breaks.store(true, SeqCst);
                 report(panic);
             }));
             let cases: Vec<_> = seeds.map(Case::new).collect();
-            // Many at once, because a walk waits before it closes a level that was just made.
+            // Many at once, because a walk waits before it closes a new level.
             for cases in cases.chunks(50) {
                 let tree = Tree::new(|_| ());
                 let place = |case: &Case| {

@@ -1,4 +1,4 @@
-//! The same names, inode numbers and types as from `std::fs::read_dir`, for system directories and for made ones.
+//! Comparisons of `lendir` with `std::fs::read_dir`: names, inode numbers and types.
 
 use crate::fixture::{make_file, numbered};
 use crate::support::machine::skip;
@@ -12,7 +12,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Sorted by name. Where the directory does not list types, it queries them.
+/// Reads a directory with `std`, sorted by name. Queries the types that the directory does not
+/// list.
 fn read_with_std(path: &Path) -> io::Result<Vec<Found>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
     let found = entries
@@ -31,7 +32,7 @@ fn read_with_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn 
         resolved.push(Found { file_type: entry.file_type()?, ..Found::from(&entry) });
         found.push(Found::from(&entry));
     }
-    // Without cookies: those of tracefs depend on the buffer.
+    // Without cookies, because those of tracefs depend on the buffer.
     let [again, found] =
         [all_again(dir.into()), found].map(|found| scan::sorted(found, Order::Unsorted));
     if again != found {
@@ -44,7 +45,7 @@ fn sorted(found: Vec<Found>) -> Vec<Found> {
     scan::sorted(found, Order::Bytes)
 }
 
-/// The entries that all readings of a directory find, or a difference.
+/// Returns the entries that all readers find, or a difference.
 fn agree(path: &Path) -> Result<Vec<Found>, Box<dyn Error>> {
     let expected = read_with_std(path)?;
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
@@ -59,7 +60,7 @@ fn agree(path: &Path) -> Result<Vec<Found>, Box<dyn Error>> {
     Ok(expected)
 }
 
-/// The directory and those below it, breadth first, links not followed.
+/// Returns the directories of a tree, breadth first. Follows no links.
 fn tree(root: &str, most: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut queue = VecDeque::from([PathBuf::from(root)]);
@@ -76,7 +77,8 @@ fn tree(root: &str, most: usize) -> Vec<PathBuf> {
     found
 }
 
-/// Other processes may change these: one of 100 comparisons must match, unless the directory is gone.
+/// Other processes may change system directories. One of 100 comparisons must match, unless the
+/// directory is gone.
 #[test]
 fn agrees_on_system_directories() {
     let mut agreed = 0;

@@ -1,9 +1,9 @@
-//! What `WalkDirs::run_parallel` promises. A new test belongs in
+//! Promises of `WalkDirs::run_parallel`. Each module is a topic:
 //!
-//! - `yields`: together the threads yield what one yields, in its order, and all of them work;
-//! - `ends`: a closure that returns early, stops or panics; `endings` has what `tests/shuttle` shares;
+//! - `yields`: the threads together yield what one thread yields, and all of them work;
+//! - `ends`: a closure returns early, stops or panics; `endings` has what `tests/shuttle` shares;
 //! - `trouble`: the tree changes meanwhile, or rights are missing;
-//! - `limits`: few descriptors, threads or cores.
+//! - `limits`: few descriptors or threads.
 
 mod endings;
 mod ends;
@@ -37,12 +37,12 @@ impl TestOptions {
         self.build().open(root).unwrap()
     }
 
-    /// What all threads together must lend.
+    /// Returns the visits that all threads together must yield.
     fn expected_visits(self, root: &Path) -> Vec<Visit> {
         in_one_order(expected_visits(root, self.second_visits, |_| self.requests()))
     }
 
-    /// What they lend.
+    /// Returns the visits of all threads.
     fn run_parallel(self, root: &Path, threads: usize) -> Vec<Visit> {
         let parts = self
             .begin(root)
@@ -60,8 +60,8 @@ impl TestOptions {
     }
 }
 
-/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than
-/// the walk.
+/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name,
+/// which takes longer than the walk.
 type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {
@@ -85,5 +85,5 @@ fn paths_left(walk: &mut impl Next) -> Vec<PathOf> {
     paths
 }
 
-/// What a thread does with its last directory before it returns.
+/// What a thread does with its last directory before the thread returns.
 const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), |mut dir| while dir.next().unwrap().is_some() {}];

@@ -1,10 +1,11 @@
-//! Five plain tests, to read first. Each makes directories, reads or walks them, and compares paths.
+//! Five plain tests, to read first. Each makes directories, reads or walks them, and compares
+//! paths.
 
 use crate::support::tree::Tree;
 use lendir::{Buffer, Entries, Listing, WalkDirs};
 use std::path::PathBuf;
 
-/// The paths of the directories that `walk` lends, below `tree`.
+/// Returns the paths of the directories that `walk` yields, relative to `tree`.
 fn paths(mut walk: WalkDirs, tree: &Tree) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     while let Some(dir) = walk.next().unwrap() {
@@ -62,5 +63,5 @@ fn walk_dirs_skips_a_name() {
         }
     }
     names.sort();
-    assert_eq!(names, [&b".git"[..], b"a"], "other names are lent");
+    assert_eq!(names, [&b".git"[..], b"a"]);
 }

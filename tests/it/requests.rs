@@ -1,4 +1,4 @@
-//! Whatever the caller chooses of names, in whatever order, the walk enters what a model says, in its order.
+//! Requests by name and about entries, with a model of the directories that a walk enters.
 
 use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
@@ -20,22 +20,23 @@ enum Request {
     Follow,
 }
 
-/// What was chosen.
+/// The requests so far.
 #[derive(Default)]
 struct Model {
-    /// The last choice of each name, in the order in which these were made.
+    /// The last request for each name, in order.
     requests: Vec<(Vec<u8>, Request)>,
-    /// Whether only what is named is entered.
+    /// Whether only named directories are entered.
     only_named: bool,
     /// The names in the order of the last listing.
     listed: Option<Vec<Vec<u8>>>,
 }
 
-/// What comes of a name: it is entered, or there is this error, whose path ends so.
+/// A name that is entered, or its error. The path of the error ends with the name.
 type Outcome = (Vec<u8>, Result<(), i32>);
 
 impl Model {
-    /// Up to three random calls about an entry. It is a directory, a link or a file, and its record says so.
+    /// Makes up to three random calls about an entry. Its record says whether it is a directory, a
+    /// link or a file.
     fn about(&mut self, entry: &Entry<'_>, random: &mut Random) {
         let is_noted = entry.d_type() != FileType::RegularFile && !self.only_named;
         for _ in 0..random.below(4) {
@@ -72,8 +73,9 @@ impl Model {
         (self.requests, self.only_named) = (vec![], true);
     }
 
-    /// `there` are the names that exist, in the kernel's order. What is lent comes in the order in which it was lent; then what is
-    /// not, in the order in which it was last chosen.
+    /// Returns the expected outcomes. `there` are the names that exist, in the kernel's order.
+    /// Names that were yielded come first, in their order. Other names follow in the order of their
+    /// last requests.
     fn expected(mut self, there: &[Vec<u8>]) -> Vec<Outcome> {
         let lent = self.listed.take().unwrap_or(there.to_vec());
         let is_noted = |name: &Vec<u8>| !self.only_named && !name.ends_with(b"f");
@@ -109,7 +111,7 @@ fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0)
 }
 
-/// Up to this many random calls.
+/// Makes random calls, fewer than `most`.
 fn any_calls<S>(
     dir: &mut Dir<'_, S>,
     most: usize,
@@ -163,7 +165,7 @@ fn any_calls<S>(
     model
 }
 
-/// A directory, a file and a link of each number.
+/// Makes a directory, a file and a link of each number.
 fn make(at: &Path, count: usize, target: &Path) {
     for number in 0..count {
         fs::create_dir(at.join(format!("{number:03}d"))).unwrap();
@@ -172,6 +174,8 @@ fn make(at: &Path, count: usize, target: &Path) {
     }
 }
 
+/// Whatever requests the caller makes, in whatever order, the walk enters what the model says, in
+/// the same order.
 #[test]
 fn requests_by_name_enter_what_the_model_enters() {
     let _watchdog = Watchdog::new(300);
@@ -182,7 +186,7 @@ fn requests_by_name_enter_what_the_model_enters() {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_encoded_bytes())
             .collect();
-        // Names that are never lent, some of which are prefixes or extensions of others.
+        // Names that are never yielded. Some of them are prefixes or extensions of others.
         let others = [
             "",
             ".",
@@ -210,7 +214,7 @@ fn requests_by_name_enter_what_the_model_enters() {
                 let (model, outcomes) = (Mutex::<Model>::default(), Mutex::new(Vec::new()));
                 let _ = walk.run_parallel(threads, |worker| {
                     let outcome = |path: &Path, what: Result<(), i32>| {
-                        // As bytes: to `Path`, "a/" equals "a".
+                        // As bytes, because `Path` takes "a/" for "a".
                         let path = path
                             .as_os_str()
                             .as_bytes()
@@ -271,7 +275,8 @@ fn deepest_level_and_second_visit_enter_nothing() {
     }
 }
 
-/// Nothing is read: the caller skips each directory, and enters those below it by name.
+/// The caller skips the contents of each directory and enters its children by name, so the walk
+/// reads nothing.
 #[test]
 fn threads_enter_named_directories() {
     let _watchdog = Watchdog::new(300);

@@ -1,5 +1,4 @@
-//! What is chosen of names costs about the same for each, in whatever order they are named. Counts instructions, because the skips
-//! make no system calls.
+//! The cost of requests by name, in instructions, because requests make no system calls.
 
 use crate::instructions::of_calls;
 use crate::support::process;
@@ -11,13 +10,14 @@ const TEST: &str = "skip_name::skip_name_costs_linear_instructions";
 
 #[derive(Clone, Copy, Debug)]
 enum Names {
-    /// Before they are lent.
+    /// Names that were not yielded yet.
     Before,
     AsLent,
     AsListed(Order),
 }
 
-/// And which directories a loop hands to `skip_name`: every one, every second one, and so on.
+/// Returns the names, and which directories the caller skips: every one, every second one, and so
+/// on.
 fn cases() -> impl Iterator<Item = (Names, usize)> {
     let names = [
         Names::Before,
@@ -28,7 +28,7 @@ fn cases() -> impl Iterator<Item = (Names, usize)> {
     names.into_iter().flat_map(|names| [1, 2, 7].map(|step| (names, step)))
 }
 
-/// Reads a directory, skips names of it, and goes on.
+/// Reads a directory, skips names in it, and continues the walk.
 #[inline(never)]
 fn measured(walk: &mut WalkDirs, all: &[Vec<u8>], which: Names, step: usize) {
     let mut dir = walk.next().unwrap().unwrap();
@@ -58,7 +58,9 @@ fn skip(tree: &Path, which: Names, step: usize) {
     measured(&mut lendir::walk_dirs(tree).unwrap(), &all, which, step);
 }
 
-/// Some four times as many if each name is sorted and looked up, 16 times if each call looks at all names.
+/// `skip_name` costs about the same for each name, in whatever order. Four times as many names take
+/// about four times as many instructions; they would take 16 times as many if each call looked at
+/// all names.
 #[test]
 fn skip_name_costs_linear_instructions() {
     const FEW: usize = 200;

@@ -1,5 +1,5 @@
-//! `WalkDirsOptions::with_state`: the state with which a directory begins, and the state at its second visit, against a model that
-//! knows nothing of orders and threads.
+//! `WalkDirsOptions::with_state`: the state at the first and second visit of a directory, with a
+//! model that does not know orders or threads.
 
 use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// It is `Send`, but not `Sync`.
+/// A state that is `Send`, but not `Sync`.
 #[derive(Clone, Debug)]
 struct Value(Cell<u64>);
 
 const OF_THE_ROOT: u64 = 1;
 
-/// Fixes what the caller does in each directory.
+/// A seed that determines what the caller does in each directory.
 #[derive(Clone, Copy)]
 struct Model<'a> {
     root: &'a Path,
@@ -29,36 +29,36 @@ impl Model<'_> {
         Random::of(&(self.seed, path))
     }
 
-    /// The value with which a directory begins.
+    /// Returns the state at the first visit of a directory.
     fn begun(self, path: &Path) -> u64 {
         if path == self.root { OF_THE_ROOT } else { self.left(path.parent().unwrap()) }
     }
 
-    /// The value when the caller leaves a directory: the one with which it began, or another one.
+    /// Returns the state that the caller leaves in a directory: the inherited one or another.
     fn left(self, path: &Path) -> u64 {
         let mut random = self.random(path);
         if random.below(4) == 0 { self.begun(path) } else { random.0 }
     }
 
-    /// Checks the value, changes it before, between or after the entries, and reads all, some or none of these. Returns whether
-    /// this was a first visit.
+    /// Checks the state, changes it before, between or after the entries, and reads all, some or
+    /// none of the entries. Returns `true` at a first visit.
     fn look(self, dir: &mut Dir<'_, Value>, listing: &mut Listing) -> bool {
         let path = dir.path();
         let left = self.left(path);
         if dir.is_second_visit() {
             assert_eq!(dir.state().0.get(), left, "{dir:?}");
-            dir.state_mut().0.set(0); // nobody sees this value
+            dir.state_mut().0.set(0); // no visit sees this value
             return false;
         }
         assert_eq!(dir.state().0.get(), self.begun(path), "{dir:?}");
         let mut random = self.random(path);
-        let (change_at, lend) =
+        let (change_at, entry_count) =
             ((random.below(6), random.below(7)), [0, 1, 3, usize::MAX][random.below(4)]);
         for at in 0.. {
             if at == change_at.0 {
                 dir.state().0.set(left);
             }
-            if at == lend || dir.next().unwrap().is_none() {
+            if at == entry_count || dir.next().unwrap().is_none() {
                 break;
             }
         }
@@ -69,7 +69,7 @@ impl Model<'_> {
         true
     }
 
-    /// Takes so many visits, or all that are left. Returns the directories, from their first visits.
+    /// Takes at most `most` visits. Returns the directories of the first visits.
     fn walk(self, walk: &mut impl Next<Value>, most: usize) -> Vec<PathBuf> {
         let (mut listing, mut paths) = (Listing::new(), Vec::new());
         for _ in 0..most {
@@ -101,7 +101,8 @@ fn trees() -> impl Iterator<Item = Tree> {
 const OPTIONS: [TestOptions; 4] =
     [PLAIN, POST, TestOptions { max_open: 4, ..PLAIN }, TestOptions { max_open: 4, ..POST }];
 
-/// Some closures return early: their directories go to the others, with their values.
+/// A directory inherits the state that the caller left in its parent, on one thread and on several.
+/// If a closure returns early, its directories go to other threads with their states.
 #[test]
 fn children_inherit_the_state() {
     let _watchdog = Watchdog::new(300);

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-/// System calls are counted while this lives.
+/// A guard: system calls are counted while it lives.
 pub struct Counted;
 
 impl Counted {
-    // Nobody else asks for these paths. In the log they mark the beginning and the end of a counted part.
+    // No other code queries these paths. In the log, they mark the beginning and the end of a
+    // counted part.
     const BEGIN: &str = "/begin of the counted part";
     const END: &str = "/end of the counted part";
 
@@ -28,19 +29,19 @@ impl Drop for Counted {
     }
 }
 
-/// What strace, run with these options, logs of each thread of a process of its own that does `work`. `test` is named with its
-/// module.
+/// Runs `work` in a process of its own under strace with these options. Returns the log of each
+/// thread. `test` is the name of the test with its module.
 ///
-/// `None` where strace is missing, which is reported.
+/// Returns `None` and reports a skipped test without strace.
 fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>> {
     process::part(test, 60, work);
     if !can_trace(test) {
         return None;
     }
-    // A log for each thread, so no thread cuts another one's line in two.
+    // A log for each thread, so no thread cuts a line of another thread in two.
     let logs = Scratch::new();
     let mut strace = Command::new("strace");
-    // It follows threads, but not the `rm` by which a fixture ends.
+    // strace follows threads, but not the `rm` with which a fixture ends.
     strace
         .args(["-ff", "-qq", "-b", "execve"])
         .args(options)
@@ -55,14 +56,14 @@ fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>
     )
 }
 
-/// How often all threads of a process of its own that does `work` make this `call`: see [`logs`].
+/// Returns how often all threads of `work` make this `call`: see [`logs`].
 pub fn total(test: &str, call: &str, work: impl FnOnce()) -> Option<usize> {
     let logs = logs(test, &["-e", &format!("trace={call}")], work)?;
     Some(logs.iter().flat_map(|log| log.lines()).filter(|line| name_of(line) == call).count())
 }
 
-/// The lines of strace, run with these options, for the system calls that `work` makes in a process of its own while each
-/// [`Counted`] lives: see [`logs`].
+/// Returns the lines of strace, run with these options, for the system calls that `work` makes
+/// while each [`Counted`] lives: see [`logs`].
 pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
     let logs = logs(test, options, work)?;
     let log =
@@ -82,16 +83,18 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
     Some(parts)
 }
 
-/// Every call but these. `malloc` maps and unmaps memory, and takes a lock. `rustix` looks for the vDSO once in a 32-bit process,
-/// and queries the kernel for the time where it finds none, as in a static program. The walk yields while a level is too young to
-/// be closed. Only fixtures make and remove directories.
+/// All calls except these. `malloc` maps and unmaps memory, and takes a lock. `rustix` looks for
+/// the vDSO once in a 32-bit process, and queries the time from the kernel if it finds none, as in
+/// a static program. The walk yields its turn while a level is too new to be closed. Only fixtures
+/// make and remove directories.
 const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?mmap2,mprotect,mremap,munmap,prctl,\
                       sched_yield,?mkdir,mkdirat,?rmdir,unlinkat";
 
-/// The names of the system calls in each part: see [`lines`].
+/// Returns the names of the system calls in each part: see [`lines`].
 pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
     let parts = lines(test, &["-e", TRACED], work)?;
-    // Before `std` closes a descriptor, it asserts that the descriptor is open, if debug assertions are on.
+    // With debug assertions, `std` asserts that a descriptor is open before it closes the
+    // descriptor.
     let is_of_std = |call: &str| cfg!(debug_assertions) && call == "fcntl";
     let names = |lines: &Vec<String>| {
         lines.iter().map(|line| name_of(line).to_owned()).filter(|call| !is_of_std(call)).collect()
@@ -99,7 +102,7 @@ pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
     Some(parts.iter().map(names).collect())
 }
 
-/// How often each part makes each call: see [`lines`].
+/// Returns how often each part makes each call: see [`lines`].
 pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, usize>>> {
     let count = |calls: Vec<String>| {
         let mut totals = BTreeMap::new();
@@ -111,7 +114,8 @@ pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, us
     Some(calls(test, work)?.into_iter().map(count).collect())
 }
 
-/// The most descriptors of directories that each part has open at once, of those that it opened: see [`lines`].
+/// Returns the most descriptors of directories that each part has open at once, of those that it
+/// opened: see [`lines`].
 pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
     let most = |lines: Vec<String>| {
         let mut open = HashSet::new();
@@ -136,7 +140,7 @@ pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
     Some(lines(test, &["-e", "trace=%desc,%file"], work)?.into_iter().map(most).collect())
 }
 
-/// The name of the call in a line of strace, as a 64-bit process has it.
+/// Returns the name of the call in a line of strace, as in a 64-bit process.
 fn name_of(line: &str) -> &str {
     match line.split('(').next().unwrap() {
         "_llseek" => "lseek",

@@ -6,7 +6,8 @@ use crate::support::machine::{is_marked, skip};
 use lendir::{Buffer, Entries, FileType, Listing, ReadDir};
 use std::path::Path;
 
-/// A directory of a file system with an end marker; if there is none, reports that `test` is skipped.
+/// Returns a directory of a file system with an end marker. Without one, reports that `test` is
+/// skipped.
 pub fn marked(test: &str) -> Option<&'static Path> {
     let path = Some(Path::new("/sys/class")).filter(|path| is_marked(path));
     if path.is_none() {
@@ -15,7 +16,8 @@ pub fn marked(test: &str) -> Option<&'static Path> {
     path
 }
 
-/// Whether this directory, which has an entry, lists types; if not, reports that `test` is skipped.
+/// Returns `true` if this directory, which has an entry, lists types. Otherwise, reports that
+/// `test` is skipped.
 pub fn has_types(test: &str, dir: &Path) -> bool {
     let has = lendir::read_dir(dir).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
     if !has {
@@ -24,7 +26,7 @@ pub fn has_types(test: &str, dir: &Path) -> bool {
     has
 }
 
-/// What is done, the calls that it makes, and the function that does it, with one [`Counted`].
+/// A description, the expected calls, and the function that makes them, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());
 
 const CASES: [Case; 7] = [
@@ -36,7 +38,7 @@ const CASES: [Case; 7] = [
         assert_eq!(Entries::new(&dir, &mut buffer).count().unwrap(), 16);
     }),
     ("a batch, and known types", &["getdents64"; 5], || {
-        let dir = numbered(1024); // 24 bytes each, three times 8 KiB and some
+        let dir = numbered(1024); // 24 bytes each, more than three times 8 KiB
         let fd = lendir::open(dir.path()).unwrap();
         let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
         let mut entries = Entries::new(&fd, &mut buffer);

@@ -1,5 +1,6 @@
-//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`. `Worker`
-//! belongs to one thread, so it is neither `Send` nor `Sync`: its docs have what does not compile.
+//! The traits of all public types. Every type is `Send`, `Sync`, `Unpin`, `Debug` and covariant,
+//! and unwind safe unless it holds a `&mut`. `Worker` belongs to one thread, so it is neither
+//! `Send` nor `Sync`: its docs have what does not compile.
 
 use crate::support::tree::Tree;
 use lendir::rustix::fs::fstat;
@@ -32,17 +33,17 @@ fn worker_is_unpin_and_debug() {
 #[test]
 fn iterators_are_send_and_fused() {
     fn is_fused(_: impl Send + FusedIterator) {}
-    let tree = || lendir::walk("src").unwrap();
-    is_fused(tree().paths());
-    is_fused(tree().filter_map(|entry| entry.numeric_name()));
+    let walk = || lendir::walk("src").unwrap();
+    is_fused(walk().paths());
+    is_fused(walk().filter_map(|entry| entry.numeric_name()));
     is_fused(lendir::read_dir("src").unwrap().filter_map(|entry| entry.numeric_name()));
-    let mut tree = tree();
-    assert!(format!("{tree:?}").contains("\"src\""), "{tree:?}");
-    let entry = tree.next().unwrap().unwrap();
+    let mut walk = walk();
+    assert!(format!("{walk:?}").contains("\"src\""), "{walk:?}");
+    let entry = walk.next().unwrap().unwrap();
     assert!(format!("{entry:?}").contains("src/"), "{entry:?}");
 }
 
-/// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
+/// Options can be cloned for many walks. A state need only be `Send`.
 #[test]
 fn options_are_clone_and_states_need_not_be_sync() {
     fn is_clone<T: Clone>() {}
@@ -51,7 +52,7 @@ fn options_are_clone_and_states_need_not_be_sync() {
     check!(is_send: WalkDirs<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
-/// `Entries` and `Dir` are not: they hold a `&mut`.
+/// `Entries` and `Dir` hold a `&mut`, so they are not unwind safe.
 #[test]
 fn types_without_mutable_borrow_are_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
@@ -81,7 +82,7 @@ fn names_are_accepted_in_all_forms() {
     assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
 }
 
-/// This compiles only if what is lent for its directory does.
+/// This compiles only if what an entry borrows from its directory outlives the entry.
 #[test]
 fn directory_outlives_its_entry() {
     let mut dir = lendir::read_dir("src").unwrap();

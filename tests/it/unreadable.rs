@@ -1,4 +1,4 @@
-//! Directories that exist but may not be read: a walk lends them like any other, and whoever reads one gets the error, once.
+//! Directories that exist but cannot be read.
 
 use crate::strace::{Counted, calls, total};
 use crate::support::machine::Watchdog;
@@ -19,7 +19,8 @@ fn forbid(dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(0o300)).unwrap();
 }
 
-/// What the caller does with the directory, and how many errors it gets: by its own calls, then by the walk.
+/// A name, what the caller does with the directory, and the number of errors from its own calls and
+/// from the walk.
 type Case = (&'static str, fn(&mut Dir<'_>) -> Vec<Error>, [usize; 2]);
 
 fn next(dir: &mut Dir<'_>) -> Vec<Error> {
@@ -97,7 +98,12 @@ const CASES: [Case; 10] = [
 ];
 
 /// Walks a tree with such a directory between two others, or with a link to it.
-fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_link: bool) {
+fn check(
+    (what, read, expected_counts): Case,
+    second_visits: bool,
+    same_mount: bool,
+    is_link: bool,
+) {
     let tree = Tree::of(&["a/", "secret/below/", "z/"]);
     let mut secret = tree.path().join("secret");
     forbid(&secret);
@@ -120,7 +126,7 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
             assert_eq!(
                 dir.stat().unwrap().st_ino,
                 fs::metadata(&secret).unwrap().ino(),
-                "another directory is lent"
+                "another directory is yielded"
             );
             if dir.is_second_visit() {
                 assert!(dir.parent_and_name().is_some() && dir.next().unwrap().is_none());
@@ -132,7 +138,7 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
     }
     let what =
         format!("{what}, second visits {second_visits}, same mount {same_mount}, link {is_link}");
-    assert_eq!([errors.len(), of_walk.len()], told, "{what}");
+    assert_eq!([errors.len(), of_walk.len()], expected_counts, "{what}");
     for error in errors.iter().chain(&of_walk) {
         assert_eq!(
             (error.path(), error.depth(), errno(error)),
@@ -151,6 +157,8 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
     assert_eq!(visits, expected, "{what}");
 }
 
+/// A walk yields an unreadable directory like any other. Its error comes once: to the caller that
+/// reads it, or else from the walk.
 #[test]
 fn reader_gets_one_error() {
     as_nobody(|| {
@@ -166,7 +174,8 @@ fn reader_gets_one_error() {
     });
 }
 
-/// Such a directory may be searched, so the caller can enter what it names there.
+/// A directory that can be searched but not read is yielded, and the caller can enter a child by
+/// name.
 #[test]
 fn enter_descends_into_a_named_child() {
     as_nobody(|| {
@@ -185,7 +194,8 @@ fn enter_descends_into_a_named_child() {
     });
 }
 
-/// A chain of directories, each with an empty one beside the next that may not be searched, and comes last.
+/// Makes a chain of directories. Beside each next directory, there is an empty one with this
+/// `mode`, which comes last.
 fn closed_chain(at: &Path, depth: usize, mode: u32) {
     tree::nest_with(at, depth, |dir, _| {
         mkdirat(dir, "m", Mode::RWXU).unwrap();
@@ -193,7 +203,8 @@ fn closed_chain(at: &Path, depth: usize, mode: u32) {
     });
 }
 
-/// The way back from it is that of its parent.
+/// A directory that cannot be searched costs no further calls, because the walk returns from its
+/// parent.
 #[test]
 fn unsearchable_directories_cost_no_calls() {
     const TEST: &str = "unreadable::unsearchable_directories_cost_no_calls";
@@ -229,7 +240,8 @@ fn unsearchable_directories_cost_no_calls() {
         |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
     let counts: Vec<_> = parts.iter().map(opens).collect();
     for ((second_visits, mode), counts) in cases().zip(counts.chunks(2)) {
-        // Two directories on each level, the way back to one, and where it may not be read, another call to open it.
+        // Each level takes an open for each of its two directories and one to be reopened. Where it
+        // cannot be read, it takes one more.
         let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
         assert!(
             few <= 4 && many <= 8,
@@ -238,7 +250,7 @@ fn unsearchable_directories_cost_no_calls() {
     }
 }
 
-/// Beside the next level, each level has a directory that may be read, but not searched.
+/// Makes a chain in which each level also has a directory that can be read, but not searched.
 fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
     tree::nest_with(at, depth, |dir, _| {
         for name in ["m", "u", "u/1", "u/2", "u/3", "u/4", "u/5", "u/6", "u/7", "u/8"] {
@@ -283,7 +295,7 @@ fn names_that_fail_to_open_cost_no_queries() {
     assert!(calls.is_none_or(|calls| calls <= most), "{calls:?} `statx`, not {most}");
 }
 
-/// It hides nothing that is below it already.
+/// Directories below a level that cannot be searched any more still go to other threads.
 #[test]
 fn threads_share_an_unsearchable_level() {
     let _watchdog = Watchdog::new(60);
@@ -307,7 +319,7 @@ fn threads_share_an_unsearchable_level() {
                 visits += 1;
                 is_given.fetch_or(!is_first, Relaxed);
                 if !is_given.load(Relaxed) {
-                    thread::sleep(Duration::from_millis(1)); // the other one begins to wait
+                    thread::sleep(Duration::from_millis(1)); // the other thread begins to wait
                 }
             }
             visits

@@ -1,4 +1,5 @@
-//! What `WalkDirs` and `Dir` promise: the order, skipping, when a directory is opened, the second visit.
+//! Promises of `WalkDirs` and `Dir`: the order, skipping, when a directory is opened, and the
+//! second visit.
 
 use crate::support::machine::runs_long;
 use crate::support::scan::errno;
@@ -22,7 +23,7 @@ fn for_each(walk: &mut WalkDirs, mut work: impl FnMut(&mut Dir<'_>)) {
     }
 }
 
-/// Takes the root, and calls `work` with each of its entries.
+/// Takes the root and calls `work` with each of its entries.
 fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
@@ -31,8 +32,7 @@ fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
     }
 }
 
-/// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
-/// from the documentation, applied to what `std` reads.
+/// Checks that a walk with all options yields what the model says, on one thread and on several.
 fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
     for second_visits in [false, true] {
         let expected = expected_visits(tree.path(), second_visits, &requests);
@@ -59,6 +59,8 @@ fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
     }
 }
 
+/// Directories are read, half read, never read, skipped and sorted, and entries are skipped by all
+/// requests. The walk yields what follows from the documentation and the entries of `std`.
 #[test]
 fn mixed_calls_agree_with_the_model() {
     for seed in 0..if runs_long() { 1000 } else { 8 } {
@@ -86,7 +88,7 @@ fn agrees_with_std_on_system_trees() {
             Requests { skip: is_busy, ..Requests::ALL },
             Requests { skip: is_busy, ..Requests::sorted(Order::Bytes) },
         ] {
-            // Other processes change them now and then.
+            // Other processes change these directories now and then.
             let agreed = (0..20)
                 .map(|_| collect_visits(&mut lendir::walk_dirs(root).unwrap(), |_| requests));
             let agreed = agreed
@@ -100,7 +102,8 @@ fn agrees_with_std_on_system_trees() {
     assert!(visited > 300, "{visited} directories");
 }
 
-/// So the caller can still change a directory whose entry it was lent.
+/// The walk opens a directory only when it visits the directory, so the caller can change a
+/// directory after its entry.
 #[test]
 fn walk_opens_a_directory_when_it_visits_it() {
     let tree = Tree::of(&["a/", "b/"]);
@@ -128,7 +131,7 @@ fn is_removed_reports_a_removed_directory() {
     });
 }
 
-/// `rm -r` as a user would write it.
+/// Removes a tree as a user would write it.
 pub fn remove(walk: &mut WalkDirs) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {
         if let Some((parent, name)) = dir.parent_and_name() {
@@ -154,7 +157,7 @@ fn second_visits_remove_a_tree() {
     }
 }
 
-/// Whoever may not mount has `/proc`.
+/// Under `same_mount`, a walk does not enter another mount. Every machine has `/proc`.
 #[test]
 fn same_mount_skips_other_mounts() {
     for same_mount in [false, true] {
@@ -174,7 +177,8 @@ fn same_mount_skips_other_mounts() {
     }
 }
 
-/// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
+/// The caller can read the descriptor of a yielded directory. The walk loses nothing, whether or
+/// not it yields entries after that.
 #[test]
 fn reading_the_descriptor_loses_no_directory() {
     let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
@@ -193,7 +197,7 @@ fn reading_the_descriptor_loses_no_directory() {
         |dir| assert!(dir.find(|_| true).unwrap().is_none()),
     ];
     for read in readers {
-        // What the caller chooses holds, though there is no entry left that could come.
+        // Requests hold even if no entry can come any more.
         let mut walk = lendir::walk_dirs(with_link.path()).unwrap();
         let mut dir = walk.next().unwrap().unwrap();
         read(&dir);

@@ -1,4 +1,4 @@
-//! Deep trees, and how few descriptors and how little stack their walk takes.
+//! Deep trees, and the descriptors and the stack that their walks take.
 
 use crate::follow;
 use crate::strace::{Counted, most_open};
@@ -16,7 +16,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::{io, iter, thread};
 
-/// How many directories `walk` lends, and a hash of their names and depths, in order. All paths would take too much memory.
+/// Returns the number of directories that `walk` yields, and a hash of their names and depths, in
+/// order. All paths would take too much memory.
 fn trace(walk: &mut WalkDirs, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
     let mut listing = Listing::new();
     let (mut count, mut hasher) = (0, DefaultHasher::new());
@@ -33,7 +34,8 @@ fn trace(walk: &mut WalkDirs, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
 
 const COMB_DEPTH: usize = 6;
 
-/// Between two levels with directories left to do: more `..` than one path can hold.
+/// Makes two combs with a chain of this length between them, so more `..` lead from one comb to the
+/// other than one path can hold.
 fn combs_far_apart(at: &Path, between: usize) {
     let levels = [(tree::COMB, COMB_DEPTH), (tree::CHAIN, between), (tree::COMB, COMB_DEPTH)];
     tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
@@ -50,7 +52,7 @@ fn deep_trees_take_little_stack() {
             let [first, moved] = ["m", "moved"].map(|name| tree.path().join(name));
             for max_open in [1, 32] {
                 let found = trace(&mut walk(tree.path(), max_open, second_visits), |dir| {
-                    // From now on only `..` leads back.
+                    // From now on, only `..` leads to the parents.
                     if dir.name() == b"m" && dir.depth() == depth && !dir.is_second_visit() {
                         fs::rename(&first, &moved).unwrap();
                     }
@@ -71,7 +73,8 @@ fn deep_trees_take_little_stack() {
     });
 }
 
-/// How many descriptors this process has open. Counting takes a descriptor too, so the limit is lifted meanwhile.
+/// Returns the number of open descriptors. Counting takes a descriptor, too, so the limit is lifted
+/// meanwhile.
 pub fn open_descriptors() -> usize {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
@@ -91,11 +94,11 @@ fn visits_respect_max_open() {
                 trace(&mut walk(tree.path(), max_open, second_visits), |_| {
                     most = most.max(open_descriptors() - before);
                 });
-                // No more than that, but levels are kept open if they may be.
+                // No more than allowed, but as many levels are open as allowed.
                 let levels = most - usize::from(second_visits); // without the parent of the root
                 let is_most = levels == max_open.max(4) || max_open > 50 && levels == 51;
                 assert!(is_most, "{levels} levels open, {max_open} allowed");
-                assert_eq!(open_descriptors(), before, "a descriptor was left open");
+                assert_eq!(open_descriptors(), before, "a descriptor is still open");
                 for left_at in 1..20 {
                     let mut walk = walk(tree.path(), max_open, second_visits);
                     for _ in 0..left_at {
@@ -105,13 +108,13 @@ fn visits_respect_max_open() {
                     assert_eq!(
                         open_descriptors(),
                         before,
-                        "a descriptor was left open after {left_at} directories"
+                        "a descriptor is still open after {left_at} directories"
                     );
                 }
             }
         }
-        // A level without anything left to do is closed once the level below it is open: even if there are links, which nobody
-        // follows, and what is skipped.
+        // A level without pending directories is closed once the level below it is open. Links that
+        // are not followed, and skipped names, are not pending.
         let chain = Tree::new(|at| {
             tree::nest_with(at, 300, |dir, _| {
                 mkdirat(dir, "m", Mode::RWXU).unwrap();
@@ -124,7 +127,7 @@ fn visits_respect_max_open() {
         while let Some(mut dir) = walk.next().unwrap() {
             assert!(
                 open_descriptors() <= before + 2,
-                "{dir:?} is lent with more than two descriptors open"
+                "{dir:?} is yielded with more than two descriptors open"
             );
             dir.read_into(&mut listing).unwrap();
             dir.skip_name("skipped");
@@ -134,16 +137,18 @@ fn visits_respect_max_open() {
     });
 }
 
-/// Moves the directory `from` into `aside`, under a name of its own.
+/// Moves the directory `from` into `aside`, under a unique name.
 fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
     fs::rename(from, aside.join(from.to_str().unwrap().replace('/', "_")))
 }
 
-/// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
+/// Inside `next`, a walk reopens closed levels by `..` or by name, or loses them. It has no more
+/// descriptors open than `max_open` allows even then.
 #[test]
 fn system_calls_respect_max_open() {
     const TEST: &str = "walk_dirs_bounds::system_calls_respect_max_open";
-    const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
+    // to reach a level above a link by names, the walk keeps some levels open
+    const WITH_ROOM: usize = 9;
     let cases = || {
         [false, true]
             .into_iter()
@@ -153,7 +158,8 @@ fn system_calls_respect_max_open() {
         for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| {
-                // In one case the way back is longer than one path of `../`: with second visits it ends at each level.
+                // In one case, more `..` lead to the parent than one path can hold. With second
+                // visits, each step ends at the next level.
                 combs_far_apart(
                     at,
                     if change == 0 && !second_visits { 4096 / "../".len() } else { 0 },
@@ -191,7 +197,7 @@ fn system_calls_respect_max_open() {
     }
 }
 
-/// While the files live, this process can open only this many descriptors more.
+/// Takes all descriptors of this process except this number, until the files are dropped.
 pub fn leave_room(descriptors: usize) -> Vec<File> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) })
         .unwrap();
@@ -206,8 +212,8 @@ fn process_with_few_descriptors_visits_all() {
         let tree = Tree::new(|at| tree::bushy(at, 50));
         for second_visits in [false, true] {
             let expected = expected_visits(tree.path(), second_visits, |_| Requests::ALL);
-            // The least: the root, the current directory, and the way back to a closed one. With second visits the root's
-            // parent as well.
+            // The least is the root, the current directory, and one for reopening a level. With
+            // second visits, the root's parent is open as well.
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors + usize::from(second_visits));
                 let visits =
@@ -221,14 +227,16 @@ fn process_with_few_descriptors_visits_all() {
     });
 }
 
-/// Each directory that cannot be opened is an error, and the rest is lent.
+/// If the process has too few descriptors, each directory that cannot be opened is an error, and
+/// the rest is yielded.
 #[test]
 fn process_with_too_few_descriptors_gets_errors() {
     process::run("walk_dirs_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
         let requests = |_: &Path| Requests::sorted(Order::Bytes);
         let tree = Tree::new(|at| tree::comb(at, 5));
         let all = expected_visits(tree.path(), false, requests);
-        // There is room for the root, or for one directory below it too: the first three beyond that are refused.
+        // There is room for the root, or also for one directory below it. The next three
+        // directories are refused.
         for (descriptors, depth) in [(1, 0), (2, 1)] {
             let _others = leave_room(descriptors);
             let visits = collect_visits(&mut walk(tree.path(), 1000, false), requests);
@@ -239,7 +247,7 @@ fn process_with_too_few_descriptors_gets_errors() {
             }
             assert_eq!(visits, expected, "{descriptors} descriptors");
         }
-        // Once there are descriptors again, it goes on with the rest.
+        // Once there are descriptors again, the walk continues with the rest.
         let others = leave_room(1);
         let mut walk = walk(tree.path(), 1000, false);
         walk.next().unwrap().unwrap().read_into(&mut Listing::new()).unwrap();
@@ -253,15 +261,15 @@ fn process_with_too_few_descriptors_gets_errors() {
     });
 }
 
-/// While the walk is in a directory, the test changes it or the one above, so `..` leads elsewhere or is refused, or a level may
-/// not be read any more: the walk still finds every level above.
+/// A walk reopens all levels, even if the test changes the current directory or its parent. `..`
+/// leads elsewhere or is refused then, or a level cannot be read any more.
 #[test]
 fn walk_reopens_parents_of_changed_directories() {
     type Change = fn(at: &Path, aside: &Path) -> io::Result<()>;
     fn allow(at: &Path, mode: u32) -> io::Result<()> {
         fs::set_permissions(at, Permissions::from_mode(mode))
     }
-    // Where it is made, by the end of the path.
+    // The ends of the paths where the change is made.
     let changes: [(&[&str], Change); 6] = [
         (&["a", "z"], |at, _| fs::remove_dir(at)),
         (&["a", "z"], move_aside),
@@ -296,7 +304,7 @@ fn walk_reopens_parents_of_changed_directories() {
     });
 }
 
-/// Its descriptor is not one with `O_PATH`.
+/// The descriptor of a level that was reopened by name has no `O_PATH`.
 #[test]
 fn level_reopened_by_name_is_readable() {
     let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
@@ -320,8 +328,9 @@ fn level_reopened_by_name_is_readable() {
     assert_eq!(visits, 2 * (3 * 20 + 1));
 }
 
-/// The walk goes on in a directory that was moved, under the old path. If the directory was cut off from what is below it, it is
-/// lost, with one error. A twin in its place is not taken for it.
+/// A walk continues in a directory that was moved, under the old path. If the directory was also
+/// separated from its subtree, it is lost, with one error. A twin in its place is not taken for the
+/// directory.
 #[test]
 fn walk_reopens_or_loses_a_moved_level() {
     const DEPTH: usize = 10;
@@ -337,7 +346,8 @@ fn walk_reopens_or_loses_a_moved_level() {
                     expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
                 let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
                 if second_visits {
-                    // Its second visit is lost too. The second visit of the directory below it comes after the error.
+                    // The second visit is lost, too. The second visit of the directory below comes
+                    // after the error.
                     expected.drain(lost..lost + 3);
                     expected.insert(lost - 1, error);
                 } else {
@@ -359,7 +369,8 @@ fn walk_reopens_or_loses_a_moved_level() {
     }
 }
 
-/// Below a lost level, and for a root that came as a descriptor, a name alone would act in the current directory.
+/// `parent_and_name` is `None` below a lost level, and for a root that came as a descriptor. A name
+/// alone would act in the current directory.
 #[test]
 fn parent_and_name_leads_to_the_directory() {
     const DEPTH: usize = 10;

@@ -1,4 +1,4 @@
-//! Allocations of a walk: none per directory once its memory has grown.
+//! The allocations and the memory of a walk.
 
 use crate::costs::{NOTHING, allocated, grown};
 use crate::fixture::numbered;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::iter;
 use std::path::Path;
 
-/// What a caller does in each directory.
+/// The calls of a caller in each directory.
 const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
     |dir, listing| dir.read_into(listing).unwrap(),
     |dir, _| while black_box(dir.next().unwrap()).is_some() {},
@@ -24,7 +24,7 @@ const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
     },
 ];
 
-/// Visits so many directories, of several roots. Returns how many there were.
+/// Visits at most `most` directories, of several roots. Returns the number of visits.
 fn walk_some(walk: &mut WalkDirs, listing: &mut Listing, roots: &mut usize, most: usize) -> usize {
     let mut visits = 0;
     while visits < most {
@@ -43,6 +43,7 @@ fn walk_some(walk: &mut WalkDirs, listing: &mut Listing, roots: &mut usize, most
     visits
 }
 
+/// A walk of many trees allocates nothing for a directory once its memory has grown.
 #[test]
 fn warm_walk_allocates_nothing() {
     let trees = [
@@ -69,7 +70,8 @@ fn warm_walk_allocates_nothing() {
             let costs = allocated(|| {
                 assert_eq!(walk_some(&mut walk, &mut listing, &mut roots, usize::MAX), 9 * count);
             });
-            // The paths of the roots are freed. With second visits, threads could share the parent of each root.
+            // The paths of the roots are freed. With second visits, threads could share the parent
+            // of each root.
             let roots = 9 * LOOKS.len() * trees.len() * usize::from(second_visits);
             assert_eq!(costs.times, roots, "second visits {second_visits}, {max_open} open");
         }
@@ -90,10 +92,11 @@ fn files_take_no_memory() {
         assert!(walk.next().unwrap().is_none());
     });
     assert_eq!(files, count);
-    assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}"); // a `Vec` begins with four levels
+    // a `Vec` begins with four levels
+    assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}");
 }
 
-/// The names that were lent are kept, in case they do not come again, but once.
+/// The names of yielded entries are kept in case they do not come again, but only once.
 #[test]
 fn repeated_listing_takes_no_memory() {
     let tree = Tree::new(|at| tree::wide(at, 300, 8));
@@ -104,7 +107,8 @@ fn repeated_listing_takes_no_memory() {
     assert_eq!(allocated(|| list(100)), NOTHING);
 }
 
-/// As much as the documentation of `WalkDirs` states, doubled, because memory doubles when it grows.
+/// A walk takes the memory that the documentation of `WalkDirs` states, doubled, because memory
+/// doubles when it grows.
 #[test]
 fn walk_takes_the_documented_memory() {
     const LEVELS: usize = 2000;

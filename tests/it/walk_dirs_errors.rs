@@ -14,7 +14,8 @@ fn chmod(path: &Path, mode: u32) {
     set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// `from_fd` takes any descriptor. The error is that of reading it, by the caller or by the walk.
+/// `from_fd` accepts any descriptor. The error comes from reading it, to the caller or from the
+/// walk.
 #[test]
 fn unreadable_descriptor_causes_one_error() {
     let tree = Tree::of(&["file"]);
@@ -52,7 +53,8 @@ fn question_mark_keeps_kind_message_and_error() {
     assert_eq!(inner.into_io_error().raw_os_error(), Some(libc::ENOENT));
 }
 
-/// Directories that may not be read or searched have the errors of `std`, in the same places.
+/// Directories that cannot be read or searched have the same errors as with `std`, in the same
+/// places, on one thread and on several.
 #[test]
 fn forbidden_directories_agree_with_std() {
     as_nobody(|| {
@@ -119,7 +121,8 @@ fn chmod_before_the_visit_takes_effect() {
 
 type Replace<'a> = &'a dyn Fn(&Path);
 
-/// The directory is moved away after it was listed and before it is entered.
+/// A directory that is moved away and replaced after it was listed is one error. Nothing outside is
+/// yielded.
 #[test]
 fn replaced_directory_causes_one_error() {
     let outside = Tree::of(&["outside/"]);
@@ -151,7 +154,7 @@ fn replaced_directory_causes_one_error() {
     }
 }
 
-/// Entries before it would come first; here there are none.
+/// A read error comes once, and before it all entries that were read. Here there are none.
 #[test]
 fn next_ok_passes_on_a_read_error() {
     let tree = Tree::of(&["a/f"]);

@@ -1,4 +1,5 @@
-//! The system calls of a walk: three for a directory if its file system marks the end, otherwise four.
+//! The system calls of a walk: three for a directory if its file system marks the end, otherwise
+//! four.
 
 use crate::strace::{Counted, totals};
 use crate::support::machine::is_marked;
@@ -36,12 +37,14 @@ fn assert_totals(totals: &BTreeMap<String, usize>, expected: &[(&str, usize)], w
     assert_eq!(totals, expected, "{what}");
 }
 
-/// How many `getdents64` a small directory of this file system takes: one where there is an end marker.
+/// Returns the number of `getdents64` calls for a small directory of this file system: one with an
+/// end marker, otherwise two.
 fn reads(dir: &Path) -> usize {
     if is_marked(dir) { 1 } else { 2 }
 }
 
-/// The same for [`Tree::of`]. Its directories must list types; if they do not, reports that `test` is skipped.
+/// Returns the same for [`Tree::of`]. If its directories list no types, reports that `test` is
+/// skipped.
 fn reads_on_disk(test: &str) -> Option<usize> {
     let tree = Tree::of(&["f"]);
     has_types(test, tree.path()).then(|| reads(tree.path()))
@@ -72,7 +75,8 @@ fn directory_takes_three_or_four_calls() {
         let (below, reads) = (totals["openat2"], reads(root));
         assert!(below >= 3, "{below} directories");
         let dirs = below + 1;
-        let parents = usize::from(case % options.len() == 2); // with second visits the root's parent is opened
+        // with second visits, the root's parent is opened
+        let parents = usize::from(case % options.len() == 2);
         // The root is opened by `openat`, and its end marker is queried.
         let expected = [
             ("close", dirs + parents),
@@ -85,7 +89,8 @@ fn directory_takes_three_or_four_calls() {
     }
 }
 
-/// No call queries an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
+/// A walk reads what the caller does not read, and starts again if the caller stopped midway. No
+/// call queries an entry.
 #[test]
 fn walk_reads_unread_directories_once() {
     const TEST: &str = "walk_dirs_system_calls::walk_reads_unread_directories_once";
@@ -119,6 +124,7 @@ fn walk_reads_unread_directories_once() {
     }
 }
 
+/// A directory whose subdirectories are skipped takes two calls. A skipped directory takes none.
 #[test]
 fn skipped_directory_takes_no_call() {
     const TEST: &str = "walk_dirs_system_calls::skipped_directory_takes_no_call";
@@ -160,7 +166,8 @@ fn unreadable_directory_takes_three_calls() {
     });
 }
 
-/// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
+/// A walk does not read the rest of a directory at the deepest level, because it enters nothing
+/// there.
 #[test]
 fn walk_does_not_finish_the_deepest_directories() {
     const TEST: &str = "walk_dirs_system_calls::walk_does_not_finish_the_deepest_directories";
@@ -199,8 +206,8 @@ fn unfollowed_links_take_no_call() {
     });
 }
 
-/// Checks a walk with `max_open`, in a process with room for `room` descriptors. On the way back it opens `hops` directories
-/// beyond the levels themselves, and `refused` opens fail.
+/// Checks a walk with `max_open`, in a process with room for `room` descriptors. To reopen levels,
+/// the walk opens `hops` directories beyond the levels themselves, and `refused` opens fail.
 fn assert_closed_levels(
     test: &str,
     make: fn(&Path),
@@ -221,7 +228,8 @@ fn assert_closed_levels(
     let reads = reads(Tree::new(|_| ()).path());
     let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
     let again = closed + hops;
-    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not query it on musl.
+    // With a birth time, `fstatfs` tells whether the walk can trust it. `std` does not query birth
+    // times on musl.
     let births = statx(CWD, Tree::new(|_| ()).path(), AtFlags::empty(), StatxFlags::BTIME);
     let has_births = births.is_ok_and(|births| births.stx_mask & StatxFlags::BTIME.bits() != 0);
     let expected = [

@@ -151,7 +151,7 @@ fn listing_keeps_entries_before_a_failed_read() {
             assert_eq!(
                 listed,
                 expected.sorted(Order::Bytes),
-                "{fault}: not what came before, sorted"
+                "{fault}: other entries than before the error, sorted"
             );
             assert_eq!(trap::made(), expected_calls, "{fault}");
             trap::count(SYS_getdents64);
@@ -226,10 +226,10 @@ fn failed_rewind_leaves_an_empty_listing() {
 
                 trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
                 trap::refuse(SYS_lseek, fault.errno);
-                let mut lent = lendir::read_dir(crowd.path).unwrap();
+                let mut reader = lendir::read_dir(crowd.path).unwrap();
                 for _ in 0..2 {
-                    assert!(lent.next().unwrap().is_none());
-                    lent.read_into(&mut listing).unwrap();
+                    assert!(reader.next().unwrap().is_none());
+                    reader.read_into(&mut listing).unwrap();
                     assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
                 }
                 lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();

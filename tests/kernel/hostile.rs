@@ -220,13 +220,14 @@ fn types_are_passed_on_or_resolved() {
         entries.rewind().unwrap();
         let mut beside = fs::read_dir(server.path(0)).unwrap();
         for (d_type, listed) in (0..16).zip(&listing) {
-            let said = FileType::from_raw_mode(d_type << 12);
-            let resolved = if said == FileType::Unknown { FileType::RegularFile } else { said };
+            let listed_type = FileType::from_raw_mode(d_type << 12);
+            let resolved =
+                if listed_type == FileType::Unknown { FileType::RegularFile } else { listed_type };
             let entry = entries.next().unwrap().unwrap();
-            assert_eq!(entry.d_type(), said);
+            assert_eq!(entry.d_type(), listed_type);
             assert_eq!(entry.file_type().unwrap(), resolved);
             assert_eq!(listed.name(), entry.name());
-            assert_eq!(listed.d_type(), said);
+            assert_eq!(listed.d_type(), listed_type);
             assert_eq!(listed.file_type(&dir).unwrap(), resolved);
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }

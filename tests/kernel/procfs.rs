@@ -96,7 +96,7 @@ fn living_processes_come_once_while_others_fork() {
     }
     assert!(
         seen_in_all.len() > staying.len() + 100,
-        "only {} processes came and went",
+        "only {} processes started and ended",
         seen_in_all.len()
     );
 }
@@ -146,7 +146,10 @@ fn directory_of_an_ended_process_ends() {
 fn refused_map_files_report_one_error() {
     let _watchdog = machine::watchdog();
     if !geteuid().is_root() {
-        return machine::skip("map_files", "root, to open them and then read them as nobody");
+        return machine::skip(
+            "map_files",
+            "root, to open a directory and then read it as `nobody`",
+        );
     }
     let sleeping = Process::sleeping();
     let map_files = sleeping.open("map_files");

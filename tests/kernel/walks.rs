@@ -67,10 +67,10 @@ impl TestOptions {
         let root = lendir::open(root.as_ref()).unwrap();
         let order = if self.is_sorted { Order::Bytes } else { Order::Unsorted };
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
-        let mut tree = options.same_mount(self.is_on_one_mount).order(order).from_fd(root, "");
+        let mut walk = options.same_mount(self.is_on_one_mount).order(order).from_fd(root, "");
         let mut report = Report::default();
         loop {
-            match tree.next() {
+            match walk.next() {
                 Ok(None) => return report,
                 Ok(Some(entry)) => report.entries.push(entry.path().into()),
                 Err(error) => report.errors.push((error.path().into(), errno(&error))),
@@ -186,7 +186,7 @@ impl Run {
     /// Continues until the walk has visited `dir`.
     pub fn until(&mut self, dir: impl AsRef<Path>) {
         while !self.visitor.is_at(dir.as_ref()) {
-            assert!(self.step(), "the walk ended before it came to {}", dir.as_ref().display());
+            assert!(self.step(), "the walk ended before {}", dir.as_ref().display());
         }
     }
 
@@ -202,7 +202,7 @@ impl Run {
     /// Continues to the end. Checks that the walk has ended.
     pub fn finish(mut self) -> Report {
         while self.step() {}
-        assert!(!self.step(), "the walk goes on after its end");
+        assert!(!self.step(), "the walk continues after its end");
         Report::of(self.visitor.visits)
     }
 }

@@ -1,4 +1,4 @@
-//! Walks that end early: nothing hangs.
+//! Walks that end early. None of them hangs.
 
 use super::{DIRECTORIES, any_way, begin, endings, explore, make};
 use crate::tree::Tree;
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// No closure runs to the end of the walk, but the walk ends.
+/// The walk ends even if no closure runs to its end.
 #[test]
 fn walk_ends_if_all_threads_return_early() {
     let tree = Tree::new(make);
@@ -52,7 +52,7 @@ fn panic_propagates_after_all_closures() {
     });
 }
 
-/// After so many clones it panics.
+/// A state that panics after this number of clones.
 #[derive(Debug)]
 struct Fuse(Arc<AtomicUsize>);
 

@@ -1,7 +1,9 @@
-//! `WalkDirs::run_parallel` of real trees, under a scheduler that decides at each lock, atomic and start of a thread which thread runs on:
-//! thousands of schedules, which shuttle can repeat. It knows all threads, so it also detects deadlocks.
+//! `WalkDirs::run_parallel` on real trees, under a scheduler that decides at each lock, atomic and
+//! start of a thread which thread continues.
 //!
-//! `LENDIR_LONG=1` runs 20 times as many schedules. They are the same in each run.
+//! shuttle runs thousands of schedules, and can repeat each of them. It knows all threads, so it
+//! also detects deadlocks. `LENDIR_LONG=1` runs 20 times as many schedules. They are the same in
+//! each run.
 
 #[path = "../it/parallel/endings.rs"]
 mod endings;
@@ -32,7 +34,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use tree::Tree;
 
-/// Runs `test` under this many random schedules, and as many that follow priorities of threads.
+/// Runs `test` under this number of random schedules, and under as many that follow priorities of
+/// threads.
 fn explore(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
     let schedules = if machine::runs_long() { 20 * schedules } else { schedules };
     let test = Arc::new(test);
@@ -49,7 +52,8 @@ fn explore(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
     }
 }
 
-/// Levels with something to do on the way back up, more than fit into four descriptors, and one level unlike the others.
+/// Makes more levels with pending directories than four descriptors allow, and one level unlike the
+/// others.
 fn make(at: &Path) {
     tree::comb(at, 6);
     tree::make(at, &["a/b/c/", "a/d/", "z/file", "m/m/file"]);
@@ -57,7 +61,7 @@ fn make(at: &Path) {
 
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
-/// What `std.rs` says.
+/// The number of cores in `std.rs`.
 const CORES: usize = 10;
 
 fn begin(tree: &Tree, second_visits: bool, max_open: usize) -> WalkDirs {
@@ -89,7 +93,8 @@ fn threads_visit_each_directory_once_in_order() {
     });
 }
 
-/// More than the eight that start anyway. A thread holds its directory for a while, so the others begin.
+/// With 0 threads, a walk starts a thread for each core, more than the eight that always start. A
+/// thread keeps its directory for a while, so the other threads begin.
 #[test]
 fn walk_starts_a_thread_for_each_core() {
     let tree = Tree::new(|at| tree::wide(at, 40, 0));
@@ -99,14 +104,14 @@ fn walk_starts_a_thread_for_each_core() {
         let begun = AtomicUsize::new(0);
         let parts = begin(&tree, false, 32).run_parallel(0, |worker| {
             begun.fetch_add(1, SeqCst);
-            let mut lent = 0;
+            let mut visits = 0;
             while let Some(_dir) = worker.next().unwrap() {
-                lent += 1;
+                visits += 1;
                 (0..20)
                     .take_while(|_| begun.load(SeqCst) < CORES)
                     .for_each(|_| thread::yield_now());
             }
-            lent
+            visits
         });
         assert!(parts.len() <= CORES);
         assert_eq!(parts.iter().sum::<usize>(), 1 + 40);
@@ -115,7 +120,8 @@ fn walk_starts_a_thread_for_each_core() {
     assert_eq!(most.load(SeqCst), CORES);
 }
 
-/// Each closure but one returns after some directories, which it reads in full, in part, or not at all.
+/// Each closure but one returns after some directories, which it reads in full, in part, or not at
+/// all.
 #[test]
 fn other_threads_take_directories_of_early_returns() {
     let tree = Tree::new(make);
@@ -144,9 +150,9 @@ fn other_threads_take_directories_of_early_returns() {
     });
 }
 
-/// A level is moved away, and what is below it to another place, so a thread that has to come back finds the level neither by `..`
-/// nor by names. The level is lost, once for all threads, but those above it still have their second visits, after everything
-/// below them.
+/// A level is moved away, and its subtree to another place, so a thread that has to return can
+/// reopen the level neither by `..` nor by name. The level is lost, once for all threads. The
+/// levels above still have their second visits, after everything below them.
 #[test]
 fn levels_above_a_lost_level_have_second_visits() {
     let tree = Tree::new(make);
@@ -191,14 +197,14 @@ fn levels_above_a_lost_level_have_second_visits() {
         let errors = errors.into_inner();
         let comes_again =
             stamps.iter().any(|stamp| stamp.path == moves[1].0 && stamp.is_second_visit);
-        assert_eq!(errors, usize::from(!comes_again), "a level is told once or comes again");
+        assert_eq!(errors, usize::from(!comes_again), "a level is reported once or has a second visit");
         lost_so_far.fetch_add(errors, SeqCst);
     });
     assert!(lost.load(SeqCst) > 100, "only {lost:?} levels were lost");
 }
 
-/// Another thread than that of the first visit often makes the second. It gets the value that the first visit left,
-/// with everything that was added below the directory.
+/// Another thread often makes the second visit. It gets the state that the first visit left, with
+/// everything that was added in the subtree.
 #[test]
 fn second_visit_has_the_state_of_the_first() {
     let tree = Tree::new(make);
@@ -215,7 +221,8 @@ fn second_visit_has_the_state_of_the_first() {
             while let Some(mut dir) = worker.next().unwrap() {
                 let path = dir.path();
                 if dir.is_second_visit() {
-                    // The values are those of the directories on the path, and the count of this one is complete.
+                    // The states are those of the directories on the path, and the count of this
+                    // one is complete.
                     let [.., above, own] = &dir.state()[..] else {
                         panic!("{dir:?} has lost its value")
                     };
@@ -239,7 +246,7 @@ fn second_visit_has_the_state_of_the_first() {
     });
 }
 
-/// The directory and those below it, in the tree of [`make`].
+/// Returns the number of directories in the tree of [`make`] from this one on.
 fn directories_in(path: &Path) -> usize {
     let dirs = fs::read_dir(path)
         .unwrap()

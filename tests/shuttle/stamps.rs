@@ -1,4 +1,5 @@
-//! The time of each visit, by a clock that several threads share: it shows the order that `WalkDirs::run_parallel` promises.
+//! The time of each visit, by a clock that several threads share. It shows the order that
+//! `WalkDirs::run_parallel` promises.
 
 use lendir::{Dir, Error, Worker};
 use std::collections::HashMap;
@@ -26,7 +27,8 @@ impl Clock {
         self.0.fetch_add(1, SeqCst)
     }
 
-    /// The next visit of a thread, in a walk whose paths begin with `root`. `look` is called during the visit.
+    /// Takes the next visit of a thread, in a walk whose paths begin with `root`. Calls `look`
+    /// during the visit.
     pub fn visit(
         &self,
         worker: &mut Worker<'_>,
@@ -48,7 +50,8 @@ pub fn read_all(mut dir: Dir<'_>) {
     while dir.next().unwrap().is_some() {}
 }
 
-/// Checks that each directory was lent before those below it, and with second visits again after them.
+/// Checks that each directory was yielded before its children and, with second visits, again after
+/// them.
 pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
     let of = |is_second_visit: bool| {
         let of = stamps.iter().filter(|stamp| stamp.is_second_visit == is_second_visit);
@@ -58,7 +61,7 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
     assert_eq!(
         stamps.len(),
         firsts.len() + seconds.len(),
-        "a directory is lent twice: {stamps:#?}"
+        "a directory is yielded twice: {stamps:#?}"
     );
     assert!(second_visits || seconds.is_empty());
     for stamp in stamps {
@@ -66,17 +69,17 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
         let above = path.parent().filter(|_| path != root);
         if stamp.is_second_visit {
             let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
-            assert!(first, "{shown} came again before its first visit was over");
+            assert!(first, "the second visit of {shown} began before the first ended");
         } else if let Some(above) = above {
             assert!(
                 firsts[above].begin < stamp.begin,
-                "{shown} came before the directory that it is in"
+                "{shown} came before its parent"
             );
         }
         if let Some(second) = above.and_then(|above| seconds.get(above)) {
             assert!(
                 stamp.end < second.begin,
-                "{shown} was not done when the directory that it is in came again"
+                "{shown} had not ended at the second visit of its parent"
             );
         }
     }

@@ -1,19 +1,19 @@
-//! What `lendir` uses of `std` for several threads, under shuttle's scheduler, which decides at each lock, atomic and start of a
-//! thread which thread runs on.
+//! The parts of `std` that `lendir` uses for several threads, under shuttle's scheduler. The
+//! scheduler decides at each lock, atomic and start of a thread which thread continues.
 
 pub(crate) mod sync {
     use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
     use std::ops::Deref;
 
-    /// An `Arc` at which the scheduler may switch threads. Shuttle's own is that of `std`.
+    /// An `Arc` at which the scheduler may switch threads. Shuttle's own is the `Arc` of `std`.
     #[derive(Debug)]
     pub(crate) struct Arc<T>(std::sync::Arc<Counted<T>>);
 
     #[derive(Debug)]
     struct Counted<T> {
         value: T,
-        /// Changed wherever `std` counts.
+        /// A counter that changes wherever `std` counts.
         count: AtomicUsize,
     }
 
@@ -88,7 +88,7 @@ pub(crate) mod thread {
         }
     }
 
-    /// Now and then the system refuses to start a thread.
+    /// Refuses to start a thread now and then, as the system may.
     fn refuse_now_and_then() -> io::Result<()> {
         if thread_rng().gen_range(0..16) == 0 {
             Err(io::ErrorKind::WouldBlock.into())

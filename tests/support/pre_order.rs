@@ -168,7 +168,7 @@ pub fn next(walk: &mut Walk, request: impl FnOnce(&WalkEntry<'_>)) -> Option<Ite
         Ok(None) => None,
         Err(error) => match Visit::from(&error) {
             Visit { path, depth, what: What::Error(errno) } => Some(item(&path, depth, Err(errno))),
-            visit => panic!("BUG: {visit:?} is no error"),
+            visit => panic!("BUG: {visit:?} is not an error"),
         },
         Ok(Some(entry)) => {
             assert!(
@@ -198,7 +198,7 @@ pub fn errors_between(
         let Err(errno) = item else {
             assert!(
                 expected.any(|next| next == path),
-                "{what}: {} comes twice or astray",
+                "{what}: {} comes twice or in another place",
                 path.display()
             );
             yielded.insert(path);

@@ -51,7 +51,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let left = format!("{} is left behind", self.path().display());
+        let left = format!("{} still exists", self.path().display());
         match self.0.take().map(TempDir::close) {
             Some(Err(error)) if error.kind() != ErrorKind::NotFound && !thread::panicking() => {
                 panic!("{left}: {error}")

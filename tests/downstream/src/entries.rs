@@ -1,4 +1,4 @@
-//! The loops with `Entries`, and with the `ReadDir` that owns what they borrow.
+//! Loops with `Entries`, and with a `ReadDir`, which owns what `Entries` borrow.
 
 use crate::{Input, Loop, look_at};
 use lendir::{Entries, Entry, ReadDir};
@@ -84,7 +84,7 @@ fn owned(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-/// The type of each entry, for certain.
+/// Reads the certain type of each entry.
 fn typed(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;

@@ -1,10 +1,13 @@
-//! Reads one directory in each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots. Then
-//! reads a tree, with `WalkDirs`, with `Walk` and with `RawDir`.
+//! A program that reads a directory and a tree with all kinds of loops.
 //!
-//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, and how many entries it saw. Each loop
-//! runs in one call of `measured`, so callgrind can count the instructions of that call alone.
+//! It reads the directory with `Entries` and with rustix's `RawDir`, whose caller skips the dots,
+//! and the tree with `WalkDirs`, with `Walk` and with `RawDir`.
+//!
+//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, and the
+//! number of entries. Each loop runs in one call of `measured`, so callgrind can count the
+//! instructions of that call alone.
 
-/// The loop itself. Each function below that has it is one way to write what is around it.
+/// The loop itself. Each function below that contains it is one way to write the code around it.
 macro_rules! read_all {
     ($entries:expr, $seen:ident) => {
         while let Some(entry) = $entries.next()? {
@@ -24,17 +27,17 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-/// What a loop reads, and memory of the same size for each reader.
+/// The input of a loop, and memory of the same size for each reader.
 struct Input {
     dir: OwnedFd,
     buffer: Buffer,
     memory: Box<[MaybeUninit<u8>]>,
 }
 
-/// A loop over all entries. It returns how many it saw.
+/// A loop over all entries, which returns their number.
 type Loop = fn(&mut Input) -> io::Result<u64>;
 
-/// What a loop does with an entry. The compiler must compute all three.
+/// The body of each loop. The compiler must compute all three values.
 #[inline]
 fn look_at(name: &[u8], ino: u64, file_type: FileType) {
     black_box((name, ino, file_type));

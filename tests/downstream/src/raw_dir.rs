@@ -1,4 +1,4 @@
-//! The loops with `RawDir`, which returns the dots too.
+//! Loops with `RawDir`, which also returns the dots.
 
 use crate::{Input, Loop, look_at};
 use rustix::fs::{AtFlags, FileType, RawDir, RawDirEntry, statat};

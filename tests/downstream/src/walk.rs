@@ -1,4 +1,4 @@
-//! The loops over a tree, with `WalkDirs`, with `Walk`, and by hand with `RawDir`.
+//! Loops over a tree: with `WalkDirs`, with `Walk`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
 use lendir::{FileType, Walk, WalkDirs, Worker};
@@ -79,13 +79,13 @@ fn parallel(input: &mut Input) -> io::Result<u64> {
 }
 
 fn entries(input: &mut Input) -> io::Result<u64> {
-    let mut tree = Walk::options().from_fd(input.dir.try_clone()?, "");
+    let mut walk = Walk::options().from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
-    read_all!(tree, seen);
+    read_all!(walk, seen);
     Ok(seen)
 }
 
-/// A tree of two levels.
+/// Reads a tree of two levels.
 fn by_hand(input: &mut Input) -> io::Result<u64> {
     let mut below = Vec::new();
     let mut seen = read(&input.dir, &mut input.memory, &mut below)?;
@@ -98,7 +98,7 @@ fn by_hand(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-/// Returns how many entries it saw, and appends the names of directories to `below`.
+/// Returns the number of entries, and appends the names of directories to `below`.
 fn read(dir: impl AsFd, memory: &mut [MaybeUninit<u8>], below: &mut Vec<u8>) -> io::Result<u64> {
     let mut records = RawDir::new(dir, memory);
     let mut seen = 0;

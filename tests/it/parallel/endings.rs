@@ -1,15 +1,16 @@
-//! A closure that stops the walk or panics, whoever schedules the threads: `ends` and `tests/shuttle` have these bodies in common.
+//! Closures that stop the walk or panic, for the threads of `ends` and of `tests/shuttle`.
 
 use lendir::WalkDirs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// Called at each visit, with its number and how many threads have begun.
+/// A function that is called at each visit with its number and the number of threads that have
+/// begun.
 type Delay<'a> = &'a (dyn Fn(usize, &AtomicUsize) + Sync);
 
-/// One thread stops the walk at a visit, and `returns` then or goes on to the end. Returns how many threads and how many visits
-/// there were.
+/// Walks until one thread stops the walk at a visit. The thread `returns` then or continues to the
+/// end. Returns the number of threads and the number of visits.
 pub fn stop(
     walk: WalkDirs,
     threads: usize,
@@ -37,14 +38,12 @@ pub fn stop(
         is_over.fetch_or(stops, SeqCst);
         (0..3).for_each(|_| assert!(worker.next().unwrap().is_none()));
     });
-    assert!(
-        late.into_inner() < parts.len(),
-        "another thread was lent two directories after the stop"
-    );
+    assert!(late.into_inner() < parts.len(), "a thread got two directories after the stop");
     [parts.len(), visits.into_inner()]
 }
 
-/// The closure panics at these visits. The caller gets one of the panics when all closures have ended. Returns what [`stop`] does.
+/// Walks with a closure that panics at these visits. Checks that the caller gets one of the panics
+/// when all closures have ended. Returns the same numbers as [`stop`].
 pub fn panic(
     walk: WalkDirs,
     threads: usize,

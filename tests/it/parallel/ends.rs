@@ -1,4 +1,4 @@
-//! A closure that returns early, stops or panics.
+//! Closures that return early, stop or panic.
 
 use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// All threads but one return after some directories; one of them is the caller's, which had the root.
+/// All threads but one return after some directories, including the caller's own, which had the
+/// root. The other threads visit the rest.
 #[test]
 fn other_threads_take_directories_of_early_returns() {
     let _watchdog = Watchdog::new(300);
@@ -55,7 +56,8 @@ fn other_threads_take_directories_of_early_returns() {
     }
 }
 
-/// A thread that has not been started is started for what the last one leaves, so each lends what it is ready to.
+/// If all threads return early, each visits as many directories as it takes. A new thread starts
+/// for the directories that the last one leaves.
 #[test]
 fn threads_return_early() {
     let _watchdog = Watchdog::new(60);
@@ -72,7 +74,7 @@ fn threads_return_early() {
     }
 }
 
-/// Whoever returns with nothing left starts nobody.
+/// A thread that returns with nothing pending starts no other thread.
 #[test]
 fn walk_starts_no_thread_without_work() {
     let parts =
@@ -80,11 +82,12 @@ fn walk_starts_no_thread_without_work() {
     assert_eq!(parts, [true]);
 }
 
-/// By this visit there is a part for each thread.
+/// The number of a visit by which there is a part for each thread.
 const ALL_HAVE_WORK: usize = 100;
 
-/// Who ends the walk at one of these visits waits until all threads have begun, if they all have work. The others slow down, because
-/// it may also have to wait for a core.
+/// Delays a visit. The thread that ends the walk at one of the visits `ends` waits until all
+/// threads have begun, if there is work for all. Later visits are slow, because that thread may
+/// also have to wait for a core.
 fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: usize) {
     let waits =
         || ends.contains(&visit) && ends.start == ALL_HAVE_WORK && begun.load(SeqCst) < threads;
@@ -147,7 +150,7 @@ fn panic_propagates_after_all_closures() {
     }
 }
 
-/// The caller's own first splits off a part for each of the others, if there are any.
+/// The caller's own thread first splits off a part for each other thread.
 #[test]
 fn all_threads_panic_before_a_visit() {
     let _watchdog = Watchdog::new(60);
@@ -171,11 +174,11 @@ fn all_threads_panic_before_a_visit() {
     }
 }
 
-/// Work is split off many levels below the root, and the walk is stopped there: the chain of levels in between is
-/// dropped without recursion.
+/// Work is split off many levels below the root. If the walk is stopped there, the chain of shared
+/// levels is dropped without recursion.
 #[test]
 fn walk_splits_work_at_any_depth() {
-    const DEPTH: usize = 1900; // Beyond a path of 4096 bytes nothing is split off.
+    const DEPTH: usize = 1900; // nothing is split off beyond a path of 4096 bytes
     const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
     let _watchdog = Watchdog::new(300);
     let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);

@@ -1,4 +1,4 @@
-//! Few descriptors, threads or cores.
+//! Few descriptors or threads.
 
 use super::{THREADS, TIGHT};
 use crate::support::machine::runs_long;
@@ -14,7 +14,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-/// A part that no thread has taken yet has a descriptor. With second visits, the root and its parent each have another one.
+/// A part that no thread has taken yet has a descriptor. With second visits, the root and its
+/// parent each have another one.
 #[test]
 fn threads_respect_max_open() {
     process::run("parallel::limits::threads_respect_max_open", 120, || {
@@ -29,7 +30,7 @@ fn threads_respect_max_open() {
                         (0..until).find(|_| worker.next().unwrap().map(look).is_none())
                     };
                     let _ = catch_unwind(AssertUnwindSafe(|| walk.run_parallel(threads, work)));
-                    assert_eq!(open_descriptors(), before, "a descriptor was left open");
+                    assert_eq!(open_descriptors(), before, "a descriptor is still open");
                 };
                 parallel(usize::MAX, &|_| {
                     let mut most = most.lock().unwrap();
@@ -53,7 +54,8 @@ fn threads_respect_max_open() {
     });
 }
 
-/// Whatever cannot be opened or duplicated: each directory comes, or there is an error for it or for one above it.
+/// If a directory cannot be opened, or a descriptor cannot be duplicated, each missing directory
+/// has an error: its own, or one of an ancestor.
 #[test]
 fn process_with_few_descriptors_loses_nothing_silently() {
     process::run(

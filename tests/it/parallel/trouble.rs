@@ -1,4 +1,4 @@
-//! The tree changes meanwhile, or rights are missing.
+//! Trees that change during a walk, and missing rights.
 
 use super::{PathOf, THREADS, TIGHT, paths_of};
 use crate::support::machine::{self, Watchdog};
@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// The thread that makes the second visit may no longer be able to read the directory.
+/// A directory has a second visit even if its thread has no permission to read the directory any
+/// more.
 #[test]
 fn second_visit_needs_no_permission_to_read() {
     let _watchdog = Watchdog::new(60);
@@ -44,18 +45,20 @@ fn second_visit_needs_no_permission_to_read() {
     });
 }
 
-/// Two threads have something to do in the level `L` when it is moved away, with what is in it moved elsewhere.
+/// A level `L` with pending directories of two threads, which is moved away. The contents of `L`
+/// are moved elsewhere.
 struct Loss {
     tree: &'static [&'static str],
     moved: &'static [&'static str],
-    /// The second thread gets a part of what is below this level, or above it.
+    /// The second thread gets a part at or above this level.
     begins_at: &'static str,
-    /// The first thread moves it all at its first visit of this depth, when the second one is at its first directory. By then it
-    /// has closed `L`.
+    /// The first thread moves everything at its first visit of this depth, when the second thread
+    /// is at its first directory. `L` is closed by then.
     moves_at: usize,
-    /// Who comes back to `L` first. Nobody goes on before it has told of the loss.
+    /// Whether the second thread is the first to return to `L`. The other thread waits until the
+    /// loss is reported.
     is_second_first: bool,
-    /// Whether it is all moved back then.
+    /// Whether everything is moved back then.
     moves_back: bool,
 }
 
@@ -69,11 +72,11 @@ const TWO_LEVELS: Loss = Loss {
 };
 
 const LOSSES: [(&str, Loss); 4] = [
-    ("neither thread finds it", TWO_LEVELS),
-    ("the second thread finds it, moved back", Loss { moves_back: true, ..TWO_LEVELS }),
+    ("neither thread can reopen it", TWO_LEVELS),
+    ("the second thread reopens it, moved back", Loss { moves_back: true, ..TWO_LEVELS }),
     ("the second thread has it open", Loss { tree: &["L/M/y/y1/", "L/w/"], ..TWO_LEVELS }),
     (
-        "the second thread tells it, and the first does not find it",
+        "the second thread reports it, and the first cannot reopen it",
         Loss {
             tree: &["L/M/N/O/x/", "L/M/N/O/y/", "L/w/w1/w2/w3/w4/"],
             moved: &["L/M", "L/w", "L"],
@@ -157,7 +160,8 @@ impl Loss {
     }
 }
 
-/// Whoever does not find it, and whoever does.
+/// A level that a thread loses is reported once and has no second visit, whether or not the other
+/// thread can reopen it.
 #[test]
 fn threads_report_a_lost_level_once() {
     let _watchdog = Watchdog::new(60);
@@ -171,7 +175,8 @@ fn threads_report_a_lost_level_once() {
     }
 }
 
-/// Two threads are below `L/M`, and the second is the last there. It does not find `L` on its way up, because both were moved apart.
+/// Two threads are below `L/M`, and the second is the last there. If it cannot reopen `L`, because
+/// both levels were moved, `L` is reported once and has no second visit.
 #[test]
 fn last_thread_reports_a_lost_level_once() {
     let _watchdog = Watchdog::new(60);
@@ -192,7 +197,7 @@ fn last_thread_reports_a_lost_level_once() {
                 |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
             while let Some(dir) = worker.next_ok(on_error) {
                 visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));
-                // The first thread goes up past `L` before the second one goes on.
+                // The first thread leaves `L` before the second thread continues.
                 if !is_first && !dir.is_second_visit() && !has_part.swap(true, SeqCst) {
                     machine::wait(&is_done, Duration::from_secs(1));
                     thread::sleep(Duration::from_millis(2));

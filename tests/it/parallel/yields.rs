@@ -1,4 +1,4 @@
-//! Together the threads lend what one lends, in its order, and all of them work.
+//! The visits of all threads together, and the distribution of work.
 
 use super::{OPTIONS, STOP_READING, TIGHT, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
@@ -44,26 +44,27 @@ fn work_reaches_every_thread() {
     for (asked, threads) in [(1, 1), (2, 2), (64, 64), (0, cores.max(8))] {
         let working = AtomicUsize::new(0);
         let parts = PLAIN.begin(tree.path()).run_parallel(asked, |worker| {
-            let mut lent = 0;
+            let mut visits = 0;
             while worker.next().unwrap().is_some() {
-                lent += 1;
-                if lent == 1 {
+                visits += 1;
+                if visits == 1 {
                     working.fetch_add(1, SeqCst);
                 }
                 let waits = |_: &_| working.load(SeqCst) < threads;
                 (0..20).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
             }
-            lent
+            visits
         });
         assert!(
-            parts.len() == threads && parts.iter().all(|lent| *lent > 0),
+            parts.len() == threads && parts.iter().all(|visits| *visits > 0),
             "{threads} threads: {parts:?}"
         );
         assert_eq!(parts.iter().sum::<usize>(), 2001);
     }
 }
 
-/// One thread has as many directories, or roots, as there are threads, and none asks for a second one before each has one.
+/// One thread has as many directories, or roots, as there are threads. No thread asks for a second
+/// one before each thread has one.
 #[test]
 fn each_thread_gets_a_part_at_once() {
     const THREADS: usize = 9;
@@ -85,7 +86,8 @@ fn each_thread_gets_a_part_at_once() {
     }
 }
 
-/// The caller's thread is the first of them. As many start as have work, they end in the opposite order, and have ended altogether.
+/// The caller's thread has index 0. As many threads start as there is work for, and all have ended
+/// completely when `run_parallel` returns, in whatever order they end.
 #[test]
 fn results_come_in_the_order_of_the_index() {
     struct Local;
@@ -123,7 +125,7 @@ fn results_come_in_the_order_of_the_index() {
     }
 }
 
-/// A walk that is under way, with a directory half read, goes on.
+/// `run_parallel` continues a walk that has started, even with a directory that is half read.
 #[test]
 fn run_parallel_continues_a_walk() {
     let _watchdog = Watchdog::new(60);

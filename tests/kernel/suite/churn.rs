@@ -67,7 +67,7 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
                     }
                 }
                 let wrong = times.iter().position(|times| *times != 1);
-                assert_eq!(wrong, None, "{what}: an entry that stays did not come once");
+                assert_eq!(wrong, None, "{what}: a remaining entry did not come once");
                 entries.rewind().unwrap();
             }
         }
@@ -81,7 +81,7 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
         }
         assert!(
             times.iter().all(|times| *times == 1),
-            "by a marker: an entry that stays did not come once"
+            "with a marker: a remaining entry did not come once"
         );
         if begin.elapsed() > duration {
             break;
@@ -129,7 +129,7 @@ pub fn only_tmpfs_repeats_an_entry(mounted: &Mounted) {
         .next()
         .unwrap()
         .and_then(|entry| entry.numeric_name())
-        .expect("no number came first");
+        .expect("the first name is not a number");
     for number in (0..COUNT).filter(|number| *number != stays) {
         unlinkat(&dir, number.to_string(), AtFlags::empty()).unwrap();
     }
@@ -140,5 +140,5 @@ pub fn only_tmpfs_repeats_an_entry(mounted: &Mounted) {
     // A later kernel may fix this. The overlays are on top of a tmpfs.
     let most =
         if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
-    assert!((1..=most).contains(&times), "the entry that stays came {times} times");
+    assert!((1..=most).contains(&times), "the remaining entry came {times} times");
 }

@@ -87,7 +87,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             fs::create_dir_all(path.join(number.to_string())).unwrap();
         }
         let mut walk = lendir::walk_dirs(&path).unwrap();
-        let mut root = walk.next().unwrap().expect("the walk did not lend the root");
+        let mut root = walk.next().unwrap().expect("the walk did not yield the root");
         let mut left = removed;
         while left > 0 {
             let entry = root.next().unwrap().expect("the directory ended early");
@@ -102,10 +102,6 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         while walk.next().unwrap().is_some() {
             visited += 1;
         }
-        assert_eq!(
-            visited,
-            COUNT - removed,
-            "directories left, after {removed} were removed as they were lent"
-        );
+        assert_eq!(visited, COUNT - removed, "directories remain after the removal of {removed}");
     }
 }

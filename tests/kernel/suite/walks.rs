@@ -141,7 +141,7 @@ fn check(options: TestOptions, tree: &Path, staying: &[PathBuf]) {
         let wrong = times.iter().find(|(_, times)| **times != 1);
         assert!(
             wrong.is_none(),
-            "{options:?}: an entry that stays, and how often it came: {wrong:?}"
+            "{options:?}: a remaining entry, and how often it came: {wrong:?}"
         );
         for (path, errno) in &report.errors {
             assert!(

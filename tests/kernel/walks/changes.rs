@@ -76,7 +76,7 @@ impl Change {
 fn changes() -> Vec<Change> {
     let zs = |depths: std::ops::RangeInclusive<usize>| depths.map(|depth| level(depth).join("z"));
     vec![
-        change("a closed level and one above it are moved", |tree, beside| {
+        change("a closed level and its parent are moved", |tree, beside| {
             rename(tree.join(level(CLOSED)), beside.join("moved"));
             rename(tree.join(level(CLOSED - 1)), beside.join("moved too"));
         })
@@ -89,41 +89,38 @@ fn changes() -> Vec<Change> {
         // `..` leads to none of the levels now, and a name only to the first. The last two are
         // open.
         .loses(2..DEPTH - 1, ENOENT),
-        change("what is below a closed level is moved out of it", |tree, beside| {
+        change("the contents of a closed level are moved out", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
         }),
-        change(
-            "a closed level is renamed, and what is below it is moved out of it",
-            |tree, beside| {
-                rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
-                rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
-            },
-        )
+        change("a closed level is renamed, and its contents are moved out", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+        })
         .loses([CLOSED], ENOENT),
-        change("a link stands for a closed level", |tree, beside| {
+        change("a link takes the place of a closed level", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
             rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
             symlink(beside.join("outside"), tree.join(level(CLOSED))).unwrap();
         })
         .loses([CLOSED], ENOTDIR),
-        change("what is below a closed level is moved into its twin", |tree, beside| {
+        change("the contents of a closed level are moved into a twin", |tree, beside| {
             rename(beside.join("outside/d"), beside.join("d"));
             rename(tree.join(level(CLOSED + 1)), beside.join("outside/d"));
         }),
-        change("all is removed except what the first level has", |tree, _| {
+        change("everything is removed except the contents of the first level", |tree, _| {
             fs::remove_dir_all(tree.join("d")).unwrap();
         })
         .refuses(zs(1..=DEPTH), ENOENT),
-        change("all is removed", |tree, _| fs::remove_dir_all(tree).unwrap())
+        change("everything is removed", |tree, _| fs::remove_dir_all(tree).unwrap())
             .refuses(zs(0..=DEPTH), ENOENT),
-        change("links stand for all that is left to do", |tree, beside| {
+        change("links take the place of all pending directories", |tree, beside| {
             for depth in 0..=DEPTH {
                 rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
                 symlink(beside.join("outside"), tree.join(level(depth)).join("z")).unwrap();
             }
         })
         .refuses(zs(0..=DEPTH), ENOTDIR),
-        change("files stand for all that is left to do", |tree, beside| {
+        change("files take the place of all pending directories", |tree, beside| {
             for depth in 0..=DEPTH {
                 rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
                 fs::write(tree.join(level(depth)).join("z"), "").unwrap();
@@ -152,16 +149,16 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
         as_nobody(|| {
             let changes = [
                 // Two levels above, `..` leads through this one.
-                change("a level may not be searched when all of it is done", |tree, _| {
+                change("a finished level can no longer be searched", |tree, _| {
                     allow(0o400, &tree.join(level(DEPTH - 2)));
                 })
                 .at(level(DEPTH - 2).join("z")),
-                change("a closed level may neither be read nor searched any more", |tree, _| {
+                change("a closed level can be neither read nor searched any more", |tree, _| {
                     allow(0, &tree.join(level(CLOSED)));
                 })
                 .refuses([level(CLOSED).join("z")], EACCES),
                 change(
-                    "neither a closed level nor the one above it may be read or searched any more",
+                    "neither a closed level nor its parent can be read or searched any more",
                     |tree, _| {
                         allow(0, &tree.join(level(CLOSED)));
                         allow(0, &tree.join(level(CLOSED - 1)));
@@ -172,7 +169,7 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
             check_all(&changes, scratch);
         });
     });
-    let row = "walk: no search permission on the way back up";
+    let row = "walk: no search permission for levels to reopen";
     machine::skip_unless(row, outcome);
 }
 

@@ -114,14 +114,14 @@ fn scenarios() -> Vec<Scenario> {
             &[],
         ),
         scenario(
-            "a file called a directory",
+            "a file listed as a directory",
             directory(vec![child("a", DT_DIR, Ok(Node::File)), dir("z", leaf())]),
             &["a", "z", "z/file"],
             &["", "z"],
             &[("a", ENOTDIR)],
         ),
         scenario(
-            "a directory called a file, and other things",
+            "a directory listed as a file, and as other types",
             directory(
                 [DT_REG, libc::DT_LNK, libc::DT_FIFO, libc::DT_SOCK, libc::DT_CHR, libc::DT_BLK]
                     .map(|d_type| child(d_type.to_string(), d_type, Ok(Node::Directory(leaf()))))
@@ -145,7 +145,7 @@ fn scenarios() -> Vec<Scenario> {
         ),
         scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
         scenario(
-            "dots for directories in it",
+            "dots among its directories",
             directory(
                 [dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec(),
             ),

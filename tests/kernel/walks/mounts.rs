@@ -175,11 +175,11 @@ fn mount_file(point: &Path) {
 fn changes() -> [Change; 7] {
     let z = || level(CLOSED).join("z");
     [
-        change("a tmpfs is mounted on a directory still to do", |tree, _| {
+        change("a tmpfs is mounted on a pending directory", |tree, _| {
             mount_file(&tree.join(level(CLOSED)).join("z"));
         })
         .hides(z()),
-        change("a directory still to do is mounted on itself", |tree, _| {
+        change("a pending directory is mounted on itself", |tree, _| {
             let point = tree.join(level(CLOSED)).join("z");
             mount_bind(&point, &point).unwrap();
         })
@@ -195,18 +195,18 @@ fn changes() -> [Change; 7] {
             make(tree, &["z/OUTSIDE"]);
         }),
         // Under `same_mount`, the walk has passed the level by then.
-        change("what is mounted on a closed level is unmounted", |tree, _| {
-            detach(&tree.join(level(CLOSED)));
+        change("the mount on a closed level is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)))
         })
         .after(mount_comb)
         .hides(level(CLOSED)),
         // The mount covers the same tree.
-        change("what is mounted on a directory is unmounted when it has been lent", |tree, _| {
+        change("a mount is unmounted after the entry of its directory", |tree, _| {
             detach(&tree.join(level(CLOSED)));
         })
         .after(mount_comb)
         .at(level(CLOSED - 1)),
-        change("what is mounted on a directory still to do is unmounted", |tree, _| {
+        change("the mount on a pending directory is unmounted", |tree, _| {
             detach(&tree.join(level(CLOSED)).join("z"));
         })
         .after(|tree| mount_file(&tree.join(level(CLOSED)).join("z"))),

@@ -61,7 +61,7 @@ mod faults {
                 errors += report.errors.len();
                 assert_eq!(Report { errors: vec![], ..report }.sorted(), all);
             }
-            assert!(errors > 0, "no thread had to come back");
+            assert!(errors > 0, "no thread had to return");
         });
     }
 }

@@ -77,7 +77,7 @@ fn net_of_a_zombie_causes_one_error() {
         for net in nets {
             assert!(
                 report.first_visits.contains(&net),
-                "{options:?}: {} is not lent before its error",
+                "{options:?}: {} is not yielded before its error",
                 net.display()
             );
         }

@@ -130,10 +130,10 @@ fn swap(
 /// Returns what a `Walk` yields while threads read ahead, by directory. A `Walk` yields the whole
 /// of each directory, because it closes no level.
 fn read_ahead(root: &Path) -> Vec<Visit> {
-    let mut tree = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
+    let mut walk = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
     let (mut visits, mut numbers) = (Vec::new(), HashMap::new());
     loop {
-        match tree.next() {
+        match walk.next() {
             Ok(None) => return visits,
             Ok(Some(entry)) => {
                 let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
@@ -181,7 +181,7 @@ fn check(visits: Vec<Visit>) -> usize {
         let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
         assert!(
             here.is_some(),
-            "{} lacks the file that says where it was made: {entries:?}",
+            "{} lacks the file that names its origin: {entries:?}",
             dir.display()
         );
         // `kept` never leaves its parent. So this shows whether the walk descends into the parent,
@@ -201,7 +201,7 @@ fn check(visits: Vec<Visit>) -> usize {
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
-    assert_eq!(kept, expected.collect::<Vec<_>>(), "a directory that nobody touches is missing");
+    assert_eq!(kept, expected.collect::<Vec<_>>(), "an untouched directory is missing");
     errors
 }
 
@@ -244,7 +244,7 @@ fn racing_mounts_are_never_entered() {
                         .iter()
                         .chain(&report.first_visits)
                         .find(|path| !is_ours(path));
-                    assert!(other.is_none(), "{other:?} is lent from another mount");
+                    assert!(other.is_none(), "{other:?} is yielded from another mount");
                     // Level 0 is never covered.
                     assert!(
                         ["d", "z", "z/file"]

@@ -91,7 +91,7 @@ fn check(
                 read(read_ahead, Box::new(move |number| (first..first + burst).contains(&number)));
             let errors = errors_between(&items, all, is_silent, &format!("{what}, number {first}"));
             assert!(
-                errors.len() <= 1 && errors.iter().all(|(_, report)| *report == reported_errno),
+                errors.len() <= 1 && errors.iter().all(|(_, errno)| *errno == reported_errno),
                 "{what}: {errors:?}"
             );
             if errors.is_empty() && !is_silent {
@@ -171,8 +171,8 @@ fn read_error_precedes_the_entries() {
                 // The subtrees of all entries that come.
                 let is_below =
                     |item: &&Item| come.iter().any(|above| item.path.starts_with(&above.path));
-                let [report, whole] = [&items, &all].map(|all| all.iter().filter(is_below).count());
-                assert_eq!(report, whole, "{what}");
+                let [below, whole] = [&items, &all].map(|all| all.iter().filter(is_below).count());
+                assert_eq!(below, whole, "{what}");
             }
         }
     });
