@@ -78,7 +78,7 @@ fn each_refused_allocation_is_an_error() {
                 let (answer, was_refused) = refused(number, for_good, || dir.read(&mut listing));
                 if let Err(error) = &answer {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
-                    assert!(was_refused);
+                    assert!(was_refused, "{error}, but no allocation was refused");
                     let len = listing.len();
                     assert!(
                         (already / 2..COUNT).contains(&len),
@@ -135,7 +135,7 @@ fn one_refusal_and_two_readings() {
                         before.read(&mut listing).unwrap();
                     }
                     let (answer, was_refused) = refused(number, false, || first.read(&mut listing));
-                    assert!(was_refused || answer.is_ok());
+                    assert!(was_refused || answer.is_ok(), "{answer:?}");
                     if answer.is_ok() {
                         assert_eq!(listing.len(), first.all.len());
                     }
@@ -152,7 +152,7 @@ fn one_refusal_and_two_readings() {
             }
         }
     }
-    assert!(cases > 100);
+    assert!(cases > 100, "{cases} cases");
 }
 
 /// Refuses the allocation of this `number` during `work`. Returns the result of `work`, and whether

@@ -132,7 +132,7 @@ fn iterators_share_the_descriptors_position() {
         from_second += usize::from(other.is_some());
         found.extend(one.into_iter().chain(other));
     }
-    assert!(from_first > 0 && from_second > 0);
+    assert!(from_first > 0 && from_second > 0, "{from_first} and {from_second} entries");
     let expected: Vec<_> = (1..=MANY).map(|number| number.to_string().into_bytes()).collect();
     assert_eq!(sorted(names(&found)), sorted(expected));
 }
@@ -198,7 +198,7 @@ fn debug_shows_names_and_paths() {
     let mut entries = Entries::new(&fd, &mut buffer);
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
-    assert!(format!("{entries:?}").contains("phase: Reading"));
+    assert!(format!("{entries:?}").contains("phase: Reading"), "{entries:?}");
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
     let begin = format!(

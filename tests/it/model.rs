@@ -470,7 +470,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
             }
         }
     }));
-    outcome.inspect_err(|panic| assert!(is_blown(&**panic))).is_ok()
+    outcome.inspect_err(|panic| assert!(is_blown(&**panic), "another panic")).is_ok()
         && case.leaves_after == usize::MAX
 }
 

@@ -113,7 +113,7 @@ fn walk_starts_a_thread_for_each_core() {
             }
             visits
         });
-        assert!(parts.len() <= CORES);
+        assert!(parts.len() <= CORES, "{} threads", parts.len());
         assert_eq!(parts.iter().sum::<usize>(), 1 + 40);
         most_so_far.fetch_max(parts.len(), SeqCst);
     });

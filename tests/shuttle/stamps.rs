@@ -63,7 +63,7 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
         firsts.len() + seconds.len(),
         "a directory is yielded twice: {stamps:#?}"
     );
-    assert!(second_visits || seconds.is_empty());
+    assert!(second_visits || seconds.is_empty(), "{seconds:?}");
     for stamp in stamps {
         let (path, shown) = (&*stamp.path, stamp.path.display());
         let above = path.parent().filter(|_| path != root);

@@ -41,7 +41,7 @@ impl Scan {
             match entries.next() {
                 Ok(Some(entry)) => {
                     assert_eq!(entry.name_cstr().to_bytes(), entry.name());
-                    assert!(!matches!(entry.name(), b"" | b"." | b".."));
+                    assert!(!matches!(entry.name(), b"" | b"." | b".."), "{entry:?}");
                     found.push(Found::from(&entry));
                 }
                 Ok(None) => break End::Complete,

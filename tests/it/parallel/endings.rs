@@ -66,7 +66,7 @@ pub fn panic(
         });
     });
     let panic = *catch_unwind(parallel).unwrap_err().downcast::<usize>().unwrap();
-    assert!(panic_at.contains(&panic));
+    assert!(panic_at.contains(&panic), "panic {panic}, not one of {panic_at:?}");
     let begun = begun.into_inner();
     assert_eq!(begun, ended.into_inner());
     [begun, visits.into_inner()]
