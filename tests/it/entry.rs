@@ -1,17 +1,15 @@
 //! Queries of an entry and their errors.
 
 use crate::fixture::{make_file, mixed};
-use crate::support::process::as_nobody;
 use crate::support::scratch::Scratch;
-use crate::support::tree::Tree;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags};
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
 /// A query describes the entry itself, never the target of a link.
@@ -207,20 +205,6 @@ fn ended_process_makes_errors_gone() {
     while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
     assert_eq!(errors, unqueried, "queried entries have no second error");
     assert!(entry_walk.next().unwrap_err().is_gone());
-}
-
-#[test]
-fn unsearchable_directory_fails_each_query() {
-    let made = Tree::of(&["closed/file"]);
-    let path = made.path().join("closed");
-    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-    let denied: Vec<PathBuf> = as_nobody(|| {
-        let mut dir = lendir::read_dir(&path).unwrap();
-        let entry = dir.next().unwrap().unwrap();
-        let denied = |error: &Error| error.raw_os_error() == Some(libc::EACCES);
-        errors(&entry).into_iter().filter(denied).map(|error| error.path().to_owned()).collect()
-    });
-    assert_eq!(denied, ["closed/file"; 4].map(|name| made.path().join(name)));
 }
 
 #[test]

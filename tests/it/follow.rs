@@ -148,25 +148,6 @@ fn loop_names_a_root_without_path() {
     assert_eq!(errors, ["a/up: leads back to ."]);
 }
 
-/// A directory has other ancestors when the walk reaches it through a link than when the walk
-/// reaches a directory of the same depth directly.
-#[test]
-fn walk_forgets_ancestors_with_their_link() {
-    let tree = Tree::of(&["a/", "b/t/"]);
-    let at = |name: &str| tree.path().join(name);
-    symlink("../b/t", at("a/l")).unwrap();
-    symlink("../../a", at("b/t/to_a")).unwrap();
-    symlink("..", at("b/t/to_b")).unwrap();
-    for options in OPTIONS {
-        let options = TestOptions { is_sorted: true, ..options };
-        assert_eq!(
-            follow_all(options, tree.path()),
-            follow_with_std(options, tree.path()),
-            "{options:?}"
-        );
-    }
-}
-
 /// Makes levels `0`, `1`, and so on, each with a directory `a`, a directory `z` and a link `m` to
 /// the next level.
 pub fn nest(at: &Path, levels: usize) {

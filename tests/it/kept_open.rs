@@ -5,7 +5,7 @@ use crate::support::process;
 use crate::support::tree::{self, Tree};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Listing, WalkDirs};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 const DEPTH: usize = 24;
 
@@ -65,25 +65,5 @@ fn walk_keeps_all_available_descriptors() {
                 drop(others);
             }
         }
-    });
-}
-
-/// A walk of the next root starts with its own `max_open`, even if descriptors ran out before.
-#[test]
-fn next_root_restores_the_descriptor_limit() {
-    process::run("kept_open::next_root_restores_the_descriptor_limit", 60, || {
-        let tree = Tree::new(|at| tree::comb(at, DEPTH));
-        let before = Cell::new(0);
-        let others = RefCell::new(leave_room(5));
-        before.set(open_descriptors());
-        let mut walk = WalkDirs::options().open_all([tree.path(), tree.path()]);
-        let mut roots = 0;
-        let counts = counts(&mut walk, &before, |depth| {
-            roots += usize::from(depth == 0);
-            if roots == 2 {
-                before.set(before.get() - others.take().len());
-            }
-        });
-        assert_eq!(counts.iter().map(|count| count.2).max(), Some(DEPTH + 1));
     });
 }

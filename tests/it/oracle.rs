@@ -1,10 +1,9 @@
 //! Comparisons of `lendir` with `std::fs::read_dir`: names, inode numbers and types.
 
 use crate::fixture::{make_file, numbered};
-use crate::support::machine::skip;
 use crate::support::scan::{self, Found, all_again, type_by_std};
 use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, FileType, Order};
+use lendir::{Buffer, Entries, Order};
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
 use std::ffi::OsStr;
@@ -124,40 +123,4 @@ fn agrees_on_names_of_any_length_and_bytes() {
         make_file(&dir.path().join(OsStr::from_bytes(name)));
     }
     assert_eq!(scan::names(&agree(dir.path()).unwrap()), names.iter().collect::<Vec<_>>());
-}
-
-#[test]
-fn agrees_on_every_file_type() {
-    let dir = Scratch::new();
-    let path = |name: &str| dir.path().join(name);
-    make_file(&path("file"));
-    std::fs::create_dir(path("directory")).unwrap();
-    std::os::unix::fs::symlink("file", path("link")).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
-    let made = lendir::open(dir.path()).unwrap();
-    let node = |name, kind| {
-        rustix::fs::mknodat(&made, name, kind, rustix::fs::Mode::RUSR, rustix::fs::makedev(1, 3))
-    };
-    node("fifo", FileType::Fifo).unwrap();
-    let mut expected = vec![
-        FileType::RegularFile,
-        FileType::Directory,
-        FileType::Symlink,
-        FileType::Socket,
-        FileType::Fifo,
-    ];
-    for (name, kind) in [("character", FileType::CharacterDevice), ("block", FileType::BlockDevice)]
-    {
-        match node(name, kind) {
-            Ok(()) => expected.push(kind),
-            Err(error) => skip(
-                "agrees_on_every_file_type",
-                &format!("the right to make a {name} device ({error})"),
-            ),
-        }
-    }
-    let types: Vec<_> =
-        agree(dir.path()).unwrap().into_iter().map(|found| found.file_type).collect();
-    assert_eq!(types.len(), expected.len());
-    assert!(expected.iter().all(|kind| types.contains(kind)), "{types:?}");
 }

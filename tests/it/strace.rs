@@ -41,7 +41,7 @@ fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>
     // A log for each thread, so no thread cuts a line of another thread in two.
     let logs = Scratch::new();
     let mut strace = Command::new("strace");
-    // strace follows threads, but not the `rm` with which a fixture ends.
+    // With `-ff`, strace follows threads, but not the `rm` of a fixture.
     strace
         .args(["-ff", "-qq", "-b", "execve"])
         .args(options)

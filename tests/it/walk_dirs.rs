@@ -7,10 +7,8 @@ use crate::support::tree::{self, Tree};
 use crate::visits::{
     Requests, Skip, collect_visits, directories, expected_visits, in_one_order, walk,
 };
-use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, WalkDirs};
-use rustix::fs::{AtFlags, unlinkat};
+use lendir::{Buffer, Dir, Entries, Entry, Listing, Order, WalkDirs};
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -129,32 +127,6 @@ fn is_removed_reports_a_removed_directory() {
         while dir.next().unwrap().is_some() {}
         assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
     });
-}
-
-/// Removes a tree as a user would write it.
-pub fn remove(walk: &mut WalkDirs) -> io::Result<()> {
-    while let Some(mut dir) = walk.next()? {
-        if let Some((parent, name)) = dir.parent_and_name() {
-            unlinkat(parent, name, AtFlags::REMOVEDIR)?;
-        }
-        while let Some(entry) = dir.next()? {
-            if entry.file_type()? != FileType::Directory {
-                unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn second_visits_remove_a_tree() {
-    for max_open in [1, 32] {
-        for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
-            let tree = Tree::new(make);
-            remove(&mut walk(tree.path(), max_open, true)).unwrap();
-            assert!(!tree.path().exists());
-        }
-    }
 }
 
 /// Under `same_mount`, a walk does not enter another mount. Every machine has `/proc`.

@@ -147,7 +147,7 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 #[test]
 fn system_calls_respect_max_open() {
     const TEST: &str = "walk_dirs_bounds::system_calls_respect_max_open";
-    // to reach a level above a link by names, the walk keeps some levels open
+    // To reach a level above a link by names, the walk keeps some levels open.
     const WITH_ROOM: usize = 9;
     let cases = || {
         [false, true]

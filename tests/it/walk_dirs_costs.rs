@@ -92,7 +92,7 @@ fn files_take_no_memory() {
         assert!(walk.next().unwrap().is_none());
     });
     assert_eq!(files, count);
-    // a `Vec` begins with four levels
+    // A `Vec` begins with four levels.
     assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}");
 }
 

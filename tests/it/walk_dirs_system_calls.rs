@@ -75,7 +75,7 @@ fn directory_takes_three_or_four_calls() {
         let (below, reads) = (totals["openat2"], reads(root));
         assert!(below >= 3, "{below} directories");
         let dirs = below + 1;
-        // with second visits, the root's parent is opened
+        // With second visits, the root's parent is opened.
         let parents = usize::from(case % options.len() == 2);
         // The root is opened by `openat`, and its end marker is queried.
         let expected = [

@@ -169,7 +169,7 @@ fn nonseekable_directory_is_read_once() {
                 |dir, _| u64::from(dir.next().unwrap().is_some()),
                 |dir, listing| {
                     let is_lent = dir.next().unwrap().is_some();
-                    // the walk does not report the error again
+                    // The walk does not report the error again.
                     assert_eq!(dir.read_into(listing).is_err(), is_lent);
                     u64::from(is_lent)
                 },

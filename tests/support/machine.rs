@@ -56,7 +56,7 @@ pub struct Watchdog {
 impl Watchdog {
     pub fn new(seconds: u64) -> Self {
         let (running, stopped) = channel();
-        // libtest names threads after tests
+        // The threads of libtest have the names of tests.
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout)

@@ -5,7 +5,6 @@ use crate::support::machine::Watchdog;
 use crate::support::options::{PLAIN, POST};
 use crate::support::tree::{self, Tree};
 use lendir::{WalkDirs, Worker};
-use std::iter;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -171,39 +170,5 @@ fn all_threads_panic_before_a_visit() {
         });
         assert_eq!(catch_unwind(parallel).unwrap_err().downcast_ref(), Some(&"on purpose"));
         assert_eq!(begun.into_inner(), threads);
-    }
-}
-
-/// Work is split off many levels below the root. If the walk is stopped there, the chain of shared
-/// levels is dropped without recursion.
-#[test]
-fn walk_splits_work_at_any_depth() {
-    const DEPTH: usize = 1900; // nothing is split off beyond a path of 4096 bytes
-    const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
-    let _watchdog = Watchdog::new(300);
-    let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
-    let tree = Tree::new(|at| drop(tree::nest(at, levels)));
-    for stops in [false, true] {
-        let is_split = AtomicBool::new(false);
-        let parts = POST.begin(tree.path()).run_parallel(2, |worker| {
-            let (mut visits, is_first) = (0, worker.index() == 0);
-            while let Some(dir) = worker.next().unwrap() {
-                visits += 1;
-                let is_deepest = dir.depth() > DEPTH;
-                if is_deepest && !is_first {
-                    is_split.store(true, SeqCst);
-                    if stops {
-                        worker.stop();
-                    }
-                }
-                for _ in (0..1000).take_while(|_| is_deepest && !is_split.load(SeqCst)) {
-                    thread::sleep(Duration::from_millis(1));
-                }
-            }
-            visits
-        });
-        assert!(is_split.into_inner());
-        let all = 2 * (1 + DEPTH + WIDE.len());
-        assert_eq!(parts.iter().sum::<usize>() == all, !stops);
     }
 }

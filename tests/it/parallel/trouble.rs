@@ -6,13 +6,11 @@ use crate::support::options::POST;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use lendir::{Dir, Error, Listing, WalkDirs};
+use lendir::{Dir, Listing};
 use rustix::fs::{Mode, fchmod};
-use std::fs::{self};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
 use std::time::Duration;
 
 /// A directory has a second visit even if its thread has no permission to read the directory any
@@ -173,51 +171,4 @@ fn threads_report_a_lost_level_once() {
         assert_eq!(of_lost, [&("L".into(), false)], "{what}");
         assert_eq!(visits.len(), all.len() - 1, "{what}");
     }
-}
-
-/// Two threads are below `L/M`, and the second is the last there. If it cannot reopen `L`, because
-/// both levels were moved, `L` is reported once and has no second visit.
-#[test]
-fn last_thread_reports_a_lost_level_once() {
-    let _watchdog = Watchdog::new(60);
-    let happen = || {
-        let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));
-        let away = |from: &str, name: &str| {
-            fs::rename(tree.path().join(from), aside.path().join(name)).unwrap();
-        };
-        let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
-        let mut walk =
-            WalkDirs::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
-        while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
-        let [has_part, is_done, is_moved] = [(); 3].map(|()| AtomicBool::new(false));
-        let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        let _ = walk.run_parallel(2, |worker| {
-            let is_first = worker.index() == 0;
-            let on_error =
-                |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
-            while let Some(dir) = worker.next_ok(on_error) {
-                visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));
-                // The first thread leaves `L` before the second thread continues.
-                if !is_first && !dir.is_second_visit() && !has_part.swap(true, SeqCst) {
-                    machine::wait(&is_done, Duration::from_secs(1));
-                    thread::sleep(Duration::from_millis(2));
-                    away("L/M", "M");
-                    away("L", "L");
-                    is_moved.store(true, SeqCst);
-                } else if is_first && dir.depth() == 3 {
-                    machine::wait(&has_part, Duration::from_millis(100));
-                    is_done.store(dir.is_second_visit(), SeqCst);
-                }
-            }
-        });
-        let errors = errors.into_inner().unwrap();
-        // Otherwise the first thread still had `L` open.
-        (is_moved.into_inner() && !errors.is_empty())
-            .then(|| (visits.into_inner().unwrap(), errors))
-    };
-    let (visits, errors) =
-        (0..100).find_map(|_| happen()).expect("the second thread was never the last");
-    assert_eq!(errors, [("L".into(), libc::ENOENT)]);
-    assert!(!visits.contains(&("L".into(), true)), "a lost level has a second visit");
-    assert_eq!(visits.last(), Some(&("".into(), true)));
 }

@@ -35,34 +35,6 @@ fn threads_yield_what_one_thread_yields() {
     }
 }
 
-/// If there is enough work, every thread gets some.
-#[test]
-fn work_reaches_every_thread() {
-    let _watchdog = Watchdog::new(120);
-    let tree = Tree::new(|at| tree::wide(at, 2000, 4));
-    let cores = thread::available_parallelism().unwrap().get();
-    for (asked, threads) in [(1, 1), (2, 2), (64, 64), (0, cores.max(8))] {
-        let working = AtomicUsize::new(0);
-        let parts = PLAIN.begin(tree.path()).run_parallel(asked, |worker| {
-            let mut visits = 0;
-            while worker.next().unwrap().is_some() {
-                visits += 1;
-                if visits == 1 {
-                    working.fetch_add(1, SeqCst);
-                }
-                let waits = |_: &_| working.load(SeqCst) < threads;
-                (0..20).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
-            }
-            visits
-        });
-        assert!(
-            parts.len() == threads && parts.iter().all(|visits| *visits > 0),
-            "{threads} threads: {parts:?}"
-        );
-        assert_eq!(parts.iter().sum::<usize>(), 2001);
-    }
-}
-
 /// One thread has as many directories, or roots, as there are threads. No thread asks for a second
 /// one before each thread has one.
 #[test]

@@ -1,12 +1,11 @@
 //! Levels that change while they are closed, but stay in their place. The walk recognises them,
 //! even on overlayfs, which copies a changed directory to another layer with another birth time.
 
-use super::{Report, Run, SORTED, comb, level, remove_contents};
+use super::{Report, Run, SORTED, comb, level};
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
 use crate::support::machine;
 use crate::support::options::TestOptions;
-use crate::support::tree::{chain, make};
 use crate::support::visits::Visitor;
 use libc::EXDEV;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
@@ -142,24 +141,4 @@ fn walk(tree: &Path, options: TestOptions, threads: usize, change: &(impl Fn() +
         visitor.visits
     });
     Report::of(parts.into_iter().flatten())
-}
-
-/// The `rm` of a container removes files of the image.
-#[test]
-fn rm_removes_a_lower_layer() {
-    let row = "walk: `rm -r` of a lower layer of an overlay";
-    let fill = |at: &Path, part: Part| {
-        if part.has(0) {
-            make(at, &["chain/", "comb/"]);
-            chain(&at.join("chain"), 60);
-            comb(&at.join("comb"), 60);
-        }
-    };
-    let outcome = FileSystem::named("overlay, on ext4").mounted(fill, |mounted| {
-        for tree in ["chain", "comb"].map(|tree| mounted.at.join(tree)) {
-            remove_contents(lendir::open(&tree).unwrap()).unwrap();
-            fs::remove_dir(&tree).unwrap();
-        }
-    });
-    machine::skip_unless(row, outcome);
 }

@@ -169,7 +169,7 @@ impl Case {
             };
             match self.refused.unwrap_or(there) {
                 0 => return outcome.enter(name, self),
-                // of reading it
+                // The error of reading the directory.
                 EACCES if there == 0 => return outcome.errors.push((name.into(), EACCES)),
                 ENOENT | ENOTDIR if known.is_none() => {}
                 _ if has_failed => return,
@@ -195,7 +195,7 @@ impl Case {
             trap::hide_types();
         }
         if let Some(call) = self.fails {
-            // the walk works without `statx`
+            // The walk works without `statx`.
             trap::refuse(call, if call == STATX { ENOSYS } else { EIO });
         }
         if self.reader == Reader::Walk {

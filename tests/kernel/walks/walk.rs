@@ -114,7 +114,7 @@ fn check(
     let expected = match (call, errno) {
         (FSTATFS, _) | (_, EINTR) => Some(0),
         (GETDENTS64 | OPENAT2, EIO) => Some(calls as usize),
-        // the second one is of `..`, and the level is then reopened by name
+        // The second one is of `..`, and the level is then reopened by name.
         (STATX, EIO) => Some(calls as usize / 2),
         _ => None,
     };
