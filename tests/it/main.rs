@@ -9,22 +9,24 @@
 //! - `walk`: a promise of `Walk` or `WalkEntry`, or its cost;
 //! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
 //! - `roots`: the kinds of roots; `walk_dirs_options`: an option, or a walk without a tree;
-//! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels; `kept_open`: the levels that
-//!   a walk keeps open;
+//! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels; `kept_open`: the levels
+//!   that a walk keeps open;
 //! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
 //! - `requests`, `follow`: what a walk enters on request;
 //! - `state`: the state of a walk; `clone_panics`: a state that panics;
 //! - `model`: what holds for every walk, whatever the caller requests and the tree does;
-//! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`: system calls;
-//!   `instructions`: the instructions of a user's loop;
-//! - `attack_costs`, `link_costs`, `skip_name`: a cost that must not grow with the square of the tree;
-//! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything else.
+//! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`: system
+//!   calls; `instructions`: the instructions of a user's loop;
+//! - `attack_costs`, `link_costs`, `skip_name`: a cost that must not grow with the square of the
+//!   tree;
+//! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
+//!   else.
 //!
 //! `fixture` makes directories to read and runs the examples, and `strace` shows system calls. All
-//! test binaries share `support`. It skips tests, runs a part of a test in another process, finds the
-//! examples, makes and removes trees, and keeps the result of one reading. It also has the models of a
-//! `WalkDirs` (`support::visits`) and of a `Walk` (`support::pre_order`). A test that mounts, injects
-//! faults or needs a hostile file system belongs in `tests/kernel`.
+//! test binaries share `support`. It skips tests, runs a part of a test in another process, finds
+//! the examples, makes and removes trees, and keeps the result of one reading. It also has the
+//! models of a `WalkDirs` (`support::visits`) and of a `Walk` (`support::pre_order`). A test that
+//! mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod attack_costs;
 mod clone_panics;

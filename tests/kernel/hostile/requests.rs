@@ -1,4 +1,4 @@
-//! The number of requests that a reader sends to a server, where each request may wait for a network.
+//! The number of requests that a reader sends to a server. Each request may wait for a network.
 
 use super::scenarios::file;
 use super::served;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const COUNT: u64 = 20_000;
 
-/// Reads the directory at a path, and returns the number of its entries.
+/// A function that reads the directory at a path and returns the number of its entries.
 type Read = fn(&Path) -> u64;
 
 const BY_LISTING: Read = |path| {
@@ -35,7 +35,8 @@ fn by_walk_dirs(path: &Path, options: WalkDirsOptions) -> u64 {
     counts.into_iter().sum()
 }
 
-/// The records take 640 KiB. A listing reads them in batches of 32, 64, 128, 256 and 512 KiB. The last request is for the end.
+/// A listing reads 640 KiB of records in batches of 32, 64, 128, 256 and 512 KiB. One more request
+/// is for the end.
 #[test]
 fn large_batches_take_few_requests() {
     served("hostile::requests::large_batches_take_few_requests", 60, || {

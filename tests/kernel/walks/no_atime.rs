@@ -1,4 +1,5 @@
-//! `no_atime`: reading a directory leaves its access time as it is, where the kernel permits this.
+//! The option `no_atime`, which leaves the access times of directories unchanged if the kernel
+//! permits it.
 
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
@@ -10,7 +11,8 @@ use rustix::mount::{MountFlags, mount};
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 
-/// Every way to a directory: the root, a name, a mount point, a link that is followed.
+/// The directories that a walk opens as the root, by name, at a mount point, and through a followed
+/// link.
 const DIRS: [&str; 6] = ["", "a", "a/b", "mount", "mount/c", "target"];
 
 /// The number of entries that each walk yields.
@@ -70,7 +72,7 @@ fn make_tree(scratch: &Path) -> PathBuf {
     root
 }
 
-/// Sets all access times to 1, reads, and returns the directories whose access time has changed.
+/// Sets all access times to 1 and reads. Returns the directories whose access times have changed.
 fn changed(root: &Path, read: impl FnOnce() -> usize) -> Vec<&'static str> {
     let time = Timespec { tv_sec: 1, tv_nsec: 0 };
     let times = Timestamps { last_access: time, last_modification: time };
@@ -95,8 +97,8 @@ fn no_atime_keeps_access_times() {
     machine::skip_unless("walk: access times", outcome);
 }
 
-/// The kernel refuses the flag to users who do not own a directory. Each directory is opened all the same, and a directory of the
-/// user below the others keeps its access time.
+/// The kernel refuses the flag to users who do not own a directory. Each directory is opened all
+/// the same, and a directory of the user below the others keeps its access time.
 #[test]
 fn refused_no_atime_reads_all_the_same() {
     let outcome = in_own_namespace(|scratch| {
