@@ -224,7 +224,7 @@ fn first_visit(
                 break;
             }
             Err(failure) => {
-                assert!(error.replace(failure).is_none(), "{} has two errors", path.display())
+                assert!(error.replace(failure).is_none(), "{} has two errors", path.display());
             }
             Ok(Some(entry)) => {
                 let found_entry = Found::from(&entry);

@@ -164,45 +164,49 @@ fn scenarios() -> Vec<Scenario> {
             &[],
         ),
     ];
-    for (name, errno) in ERRNOS {
-        if errno == EINTR {
-            continue; // the walk would retry it forever
-        }
-        let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
-        let rest = ["a", "a/file", "b", "z", "z/file"];
-        let one = [("b", errno)];
+    table.extend(ERRNOS.into_iter().flat_map(|(name, errno)| failures(name, errno)));
+    table
+}
+
+/// Returns the scenarios in which a request fails with this error.
+fn failures(name: &str, errno: c_int) -> Vec<Scenario> {
+    let mut table = Vec::new();
+    if errno == EINTR {
+        return table; // the walk would retry it forever
+    }
+    let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
+    let rest = ["a", "a/file", "b", "z", "z/file"];
+    let one = [("b", errno)];
+    table.push(scenario(
+        format!("`{name}` for a name"),
+        below(child("b", DT_DIR, Err(errno))),
+        &rest,
+        &["", "a", "z"],
+        &one,
+    ));
+    if errno != ENOSYS {
+        // The kernel then opens directories without a request.
+        let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
+        // If the error says that the directory exists, it is yielded but cannot be read.
+        let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
+        let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
         table.push(scenario(
-            format!("`{name}` for a name"),
-            below(child("b", DT_DIR, Err(errno))),
+            format!("`{name}` for opening"),
+            below(dir("b", refuses)),
             &rest,
-            &["", "a", "z"],
+            visited,
             &one,
         ));
-        if errno != ENOSYS {
-            // The kernel then opens directories without a request.
-            let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
-            // If the error says that the directory exists, it is yielded but cannot be read.
-            let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
-            let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
-            table.push(scenario(
-                format!("`{name}` for opening"),
-                below(dir("b", refuses)),
-                &rest,
-                visited,
-                &one,
-            ));
-        }
-        let (end, errors) =
-            (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
-        let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
-        table.push(scenario(
-            format!("`{name}` while reading"),
-            below(dir("b", fails)),
-            &[&rest[..], &["b/file", "b/directory", "b/directory/file"]].concat(),
-            &["", "a", "b", "b/directory", "z"],
-            errors,
-        ));
     }
+    let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
+    let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
+    table.push(scenario(
+        format!("`{name}` while reading"),
+        below(dir("b", fails)),
+        &[&rest[..], &["b/file", "b/directory", "b/directory/file"]].concat(),
+        &["", "a", "b", "b/directory", "z"],
+        errors,
+    ));
     table
 }
 

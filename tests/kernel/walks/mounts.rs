@@ -197,7 +197,7 @@ fn changes() -> [Change; 7] {
         }),
         // Under `same_mount`, the walk has passed the level by then.
         change("the mount on a closed level is unmounted", |tree, _| {
-            detach(&tree.join(level(CLOSED)))
+            detach(&tree.join(level(CLOSED)));
         })
         .after(mount_comb)
         .hides(level(CLOSED)),
