@@ -197,7 +197,11 @@ fn levels_above_a_lost_level_have_second_visits() {
         let errors = errors.into_inner();
         let comes_again =
             stamps.iter().any(|stamp| stamp.path == moves[1].0 && stamp.is_second_visit);
-        assert_eq!(errors, usize::from(!comes_again), "a level is reported once or has a second visit");
+        assert_eq!(
+            errors,
+            usize::from(!comes_again),
+            "a level is reported once or has a second visit"
+        );
         lost_so_far.fetch_add(errors, SeqCst);
     });
     assert!(lost.load(SeqCst) > 100, "only {lost:?} levels were lost");

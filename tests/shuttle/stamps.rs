@@ -71,10 +71,7 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
             let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
             assert!(first, "the second visit of {shown} began before the first ended");
         } else if let Some(above) = above {
-            assert!(
-                firsts[above].begin < stamp.begin,
-                "{shown} came before its parent"
-            );
+            assert!(firsts[above].begin < stamp.begin, "{shown} came before its parent");
         }
         if let Some(second) = above.and_then(|above| seconds.get(above)) {
             assert!(
