@@ -480,7 +480,7 @@ fn compare_calls_nothing_different_that_it_cannot_read() {
     for (locked, mode) in [("l/b", 0), ("r/b", 0), ("l/b", 0o400), ("r/b/file", 0)] {
         let tree = Tree::of(&["l/b/c/d", "l/b/file", "l/z", "r/b/c/e", "r/b/file", "r/y"]);
         let allow = |mode| {
-            fs::set_permissions(tree.path().join(locked), Permissions::from_mode(mode)).unwrap()
+            fs::set_permissions(tree.path().join(locked), Permissions::from_mode(mode)).unwrap();
         };
         allow(mode);
         let (status, lines, errors) = outputs("compare", tree.path(), &["l", "r"]);

@@ -33,7 +33,7 @@ fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
         let root = place.path().join(name);
         match errno {
             None => {
-                expected.extend(expected_visits(&root, options.second_visits, |_| Requests::ALL))
+                expected.extend(expected_visits(&root, options.second_visits, |_| Requests::ALL));
             }
             Some(errno) => {
                 expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) });
