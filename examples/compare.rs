@@ -1,5 +1,8 @@
-//! `compare LEFT RIGHT` prints what only one of two trees has, and what differs in type or, for files and links, in contents. It
-//! exits with 1 if anything differs, and with 2 after an error. It shows two walks in order, merged by relative path.
+//! Prints what differs between two trees: `compare LEFT RIGHT`. It prints each entry that only one
+//! tree has, and each entry whose type differs. For files and links it also compares the contents.
+//!
+//! The exit status is 1 if anything differs, and 2 after an error. The example shows how to merge
+//! two sorted walks by relative path.
 
 use lendir::{Error, OFlags, Order, Walk, WalkEntry};
 use std::cmp::Ordering::{Equal, Greater, Less};
@@ -19,7 +22,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Relative paths that could not be read in one of the trees.
+/// The relative paths that could not be read in one of the trees.
 #[derive(Default)]
 struct Failed {
     paths: Vec<PathBuf>,
@@ -33,14 +36,15 @@ impl Failed {
         self.ever = true;
     }
 
-    /// Returns whether `path` is at or below one of them. Forgets those that both walks have passed.
+    /// Returns `true` if `path` is one of these paths or below one. Removes the paths that both
+    /// walks have passed.
     fn contain(&mut self, path: &Path) -> bool {
         self.paths.retain(|failed| path.starts_with(failed) || path < failed.as_path());
         self.paths.iter().any(|failed| path.starts_with(failed))
     }
 }
 
-/// Compares the trees at two paths. The error is one of output or of usage, or of a root.
+/// Compares the trees at two paths. Returns an error of output, of usage, or of a root.
 fn compare(roots: &[PathBuf]) -> io::Result<ExitCode> {
     let [left_root, right_root] = roots else {
         return Err(io::Error::other("usage: compare LEFT RIGHT"));
@@ -60,7 +64,8 @@ fn compare(roots: &[PathBuf]) -> io::Result<ExitCode> {
         };
         let mut line = |what: &str, path: &Path| {
             differs = true;
-            let path = path.to_string_lossy().replace(char::is_control, "?"); // which could be terminal commands
+            // A name could contain terminal commands.
+            let path = path.to_string_lossy().replace(char::is_control, "?");
             writeln!(out, "{what}: {path}")
         };
         match (&left, &right) {
@@ -98,7 +103,7 @@ fn compare(roots: &[PathBuf]) -> io::Result<ExitCode> {
     Ok(ExitCode::from(if failed.ever { 2 } else { u8::from(differs) }))
 }
 
-/// Compares types, and contents of files and links.
+/// Returns `true` if the types are equal and, for files and links, the contents.
 fn is_same(left: &WalkEntry<'_>, right: &WalkEntry<'_>) -> Result<bool, Error> {
     let file_type = left.file_type()?;
     if right.file_type()? != file_type {
@@ -110,7 +115,7 @@ fn is_same(left: &WalkEntry<'_>, right: &WalkEntry<'_>) -> Result<bool, Error> {
     if !file_type.is_file() {
         return Ok(true);
     }
-    // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
+    // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a writer.
     let open = |entry: &WalkEntry<'_>| entry.open(OFlags::RDONLY | OFlags::NONBLOCK);
     let (mut a, mut b) =
         (BufReader::new(File::from(open(left)?)), BufReader::new(File::from(open(right)?)));

@@ -1,9 +1,13 @@
-//! `copy FROM TO` copies the directory FROM to the new directory TO: files with their holes, symbolic links and modes. It shows
-//! two walks in step, and second visits.
+//! Copies the directory FROM to the new directory TO: `copy FROM TO`. It copies files with their
+//! holes, symbolic links and modes. The example shows two walks that run side by side, and second
+//! visits.
 //!
-//! Each step is relative to an open directory: if another process swaps directories for links meanwhile, nothing is written
-//! outside of TO. TO may be inside of FROM: it is not copied into itself. A file with several links becomes several files. FIFOs,
-//! sockets and devices are errors. Modes are copied without set-user-ID bits, because another user may own the copy.
+//! Each step is relative to an open directory. So if another process replaces directories by links
+//! meanwhile, nothing is written outside of TO. TO may be inside FROM, and is not copied into
+//! itself.
+//!
+//! A file with several links becomes several files. FIFOs, sockets and devices are errors. Modes
+//! are copied without set-user-ID bits, because the copy may have another owner.
 
 use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
 use lendir::rustix::io::Errno;
@@ -32,9 +36,10 @@ fn main() -> ExitCode {
     status
 }
 
-/// Two walks stay in step: at each first visit of a directory in the copy, the other walk opens its original.
+/// Runs two walks. At the first visit of each directory in the copy, the other walk opens the
+/// original.
 fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Result<()> {
-    // Until its second visit, a directory of the copy has the mode that it is made with.
+    // A directory of the copy keeps the mode that it is made with until its second visit.
     let options = WalkDirs::options().with_state(Mode::RWXU);
     let mut walk_of_original = options.clone().open(from)?;
     let root = make_root(to)?;
@@ -45,19 +50,20 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
         let mut copy = walk_of_copy.next();
         if let Ok(Some(dir)) = &mut copy {
             if dir.is_second_visit() {
-                // Only now: a directory without `w` takes no entries.
+                // Only now, because no entry can be made in a directory without `w`.
                 let changed = fs::fchmod(dir.fd(), *dir.state());
                 changed.unwrap_or_else(|errno| report(dir.wrap_error(errno)));
                 continue;
             }
-            // Otherwise it would have the mode of its parent where its original cannot be opened.
+            // A state that is not set is the parent's. Then the copy would get its parent's mode if
+            // the original cannot be opened.
             *dir.state_mut() = Mode::RWXU;
         }
         let (mut original, mut copy) = match (walk_of_original.next(), copy) {
             (Ok(None), Ok(None)) => return Ok(()),
             (Ok(Some(original)), Ok(Some(copy))) => (original, copy),
             (original, copy) => {
-                // An error stands for one directory, so the other walk skips one directory.
+                // Each error is about one directory. So the other walk skips one directory.
                 let mut skip =
                     |dir: Option<Dir<'_, Mode>>| _ = dir.map(|mut dir| dir.skip_subdirs());
                 original.map_or_else(&mut report, &mut skip);
@@ -66,7 +72,7 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
             }
         };
         if original.path().strip_prefix(from) != copy.path().strip_prefix(to) {
-            // One error stood for several directories: their parent was moved away.
+            // One error was about several directories, because their parent was moved away.
             return Err(io::Error::other("a directory was moved while it was copied"));
         }
         original.stat().map_or_else(&mut report, |stat| *copy.state_mut() = mode(&stat));
@@ -84,7 +90,7 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
     }
 }
 
-/// Makes a directory at a path, and opens that one even if the path leads elsewhere by then.
+/// Makes a directory at a path and opens it, even if the path leads to another directory by then.
 fn make_root(path: &Path) -> io::Result<OwnedFd> {
     let path = path.components().as_path(); // without slashes at the end
     let name = path.file_name().ok_or(Errno::EXIST)?;
@@ -99,7 +105,8 @@ fn mode(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
 }
 
-/// Copies an entry of `from` into `to`; a directory without its contents. Returns whether it is a directory to enter.
+/// Copies an entry of `from` into `to`, without the contents of a directory. Returns `true` if it
+/// is a directory to enter.
 fn copy_entry(
     entry: ListedEntry<'_>,
     from: &Dir<'_, Mode>,
@@ -125,9 +132,9 @@ fn copy_entry(
     made.map(|()| file_type.is_dir()).map_err(|error| entry.wrap_error(error))
 }
 
-/// Copies the data of a file and leaves out its holes, then copies its mode.
+/// Copies the data of a file without its holes, then its mode.
 fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
-    let found = fstat(&from)?; // of the file that is open: its entry may be another one since
+    let found = fstat(&from)?; // of the open file, because the entry may be another file by now
     if !FileType::from_raw_mode(found.st_mode).is_file() {
         return Err(io::ErrorKind::Unsupported.into());
     }
@@ -135,9 +142,9 @@ fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
     loop {
         let start = match seek(&from, SeekFrom::Data(end)) {
             Ok(start) => start,
-            // The file ends here, or with a hole.
+            // No data follows: the file ends here, or with a hole.
             Err(Errno::NXIO) => break to.set_len(from.metadata()?.len())?,
-            // The file system does not know holes.
+            // The file system has no holes.
             Err(Errno::INVAL) if end == 0 => break io::copy(&mut from, &mut to).map(|_| ())?,
             Err(errno) => return Err(errno.into()),
         };

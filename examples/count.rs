@@ -1,4 +1,7 @@
-//! A first lesson on trees: `count [PATH]` counts all entries. A walk lends directories, and each directory lends its entries.
+//! Counts all entries of a tree: `count [PATH]`. PATH is `.` by default.
+//!
+//! This is the first example to read about trees. A walk yields directories, and each directory
+//! yields its entries.
 
 use lendir::Error;
 use std::process::ExitCode;

@@ -1,9 +1,15 @@
-//! `du [-s] [-j N] [PATH]...` prints the disk usage of each directory, with everything below it, in KiB; with `-s`, only of each
-//! PATH, which is `.` by default. It shows `second_visits`, and a state that each directory passes down.
+//! Prints the disk usage of each directory, including its contents, in KiB:
+//! `du [-s] [-j N] [PATH]...`. PATH is `.` by default. With `-s`, it prints only the sum of each
+//! PATH.
 //!
-//! A file with several links counts once, as does a directory in two PATHs or mounts. With N threads, chance decides where it
-//! counts, and the order of lines; 0, the default, means one thread for each core, at least 8. On a terminal, paths are
-//! printed by `{:?}`.
+//! A file with several links counts once, and so does a directory that is below two PATHs or
+//! mounts.
+//!
+//! N is the number of threads. The default is 0, which means one thread for each core, but at least
+//! 8. With several threads, the order of the lines varies, and so does the directory in which a
+//! file with several links counts. On a terminal, paths are printed by `{:?}`.
+//!
+//! The example shows second visits, and a state that each directory passes down.
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use lendir::{Error, FileType, WalkDirs};
@@ -27,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
+/// Returns `true` if everything could be read. Returns an error of output or of usage.
 fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut only_roots, mut threads, mut paths) = (false, 0, Vec::new());
     while let Some(arg) = args.next() {
@@ -50,7 +56,8 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         failed: false.into(),
     };
     let options = WalkDirs::options().follow_root_links(false).second_visits(true);
-    // The sum of the directory with everything below it, and that of its parent. `None` if it was counted before.
+    // The sum of the directory with its contents, and the sum of its parent. `None` if the
+    // directory was counted before.
     let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).run_parallel(
         threads,
         |walk| {
@@ -65,12 +72,12 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                         }
                         Err(error) => {
                             du.complain(&error);
-                            0 // what is below it counts all the same
+                            0 // its contents count all the same
                         }
                     };
                     while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
                         if matches!(entry.file_type(), Ok(FileType::Directory)) {
-                            continue; // it adds its own size when it is visited
+                            continue; // its size is added when it is visited
                         }
                         match entry.statx(StatxFlags::BASIC_STATS) {
                             Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => {
@@ -107,7 +114,8 @@ impl Du {
         self.seen.lock().unwrap().insert((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
     }
 
-    /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
+    /// Prints a root that is a file, and reports any other error. If printing fails, `flush`
+    /// returns the error.
     fn error(&self, error: &Error) {
         let query = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
         let is_file =
@@ -127,7 +135,7 @@ impl Du {
         let mut out = self.out.lock().unwrap();
         write!(out, "{}\t", blocks.div_ceil(2))?;
         if self.is_terminal {
-            writeln!(out, "{path:?}") // a name could hold terminal commands
+            writeln!(out, "{path:?}") // a name could contain terminal commands
         } else {
             out.write_all(&[path.as_os_str().as_bytes(), b"\n"].concat())
         }

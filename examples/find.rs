@@ -1,8 +1,10 @@
-//! `find [-j N] [PATH]...` prints each PATH and the path of everything below it. PATH is `.` by default.
+//! Prints each PATH and the paths of its contents: `find [-j N] [PATH]...`. PATH is `.` by default.
 //!
-//! A walk lends directories, and each directory its entries: all of a directory's entries come before those of the directories in
-//! it. With N threads, chance decides the order of directories; 0 means one thread for each core, at least 8. On a terminal,
-//! paths are printed by `{:?}`.
+//! A walk yields directories, and each directory yields its entries. So all entries of a directory
+//! are printed before the contents of its subdirectories.
+//!
+//! N is the number of threads. 0 means one thread for each core, but at least 8. With several
+//! threads, the order of the directories varies. On a terminal, paths are printed by `{:?}`.
 
 use lendir::{Error, WalkDirs};
 use std::ffi::{OsStr, OsString};
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
+/// Returns `true` if everything could be read. Returns an error of output or of usage.
 fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut threads, mut roots) = (1, Vec::new());
     while let Some(arg) = args.next() {
@@ -51,7 +53,8 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                 let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
                 while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
                     find.line(&mut lines, [path, slash, entry.name()]);
-                    // Threads that locked standard output for each line would wait for each other.
+                    // Not each line by itself: then the threads would wait for each other at the
+                    // lock of standard output.
                     if find.terminal || lines.len() >= 32 << 10 {
                         if let Err(error) = io::stdout().write_all(&lines) {
                             walk.stop();
@@ -76,7 +79,7 @@ struct Find {
 impl Find {
     fn line(&self, lines: &mut Vec<u8>, path: [&[u8]; 3]) {
         if self.terminal {
-            // A name could hold terminal commands.
+            // A name could contain terminal commands.
             lines.extend(format!("{:?}", OsStr::from_bytes(&path.concat())).as_bytes());
         } else {
             for part in path {
@@ -86,7 +89,7 @@ impl Find {
         lines.push(b'\n');
     }
 
-    /// A root that is not a directory is printed, not reported as an error.
+    /// Prints a root that is a file, and reports any other error.
     fn error(&self, lines: &mut Vec<u8>, error: &Error) {
         match (error.depth() == 0).then(|| error.path().symlink_metadata()) {
             Some(Ok(found)) if !found.is_dir() => {

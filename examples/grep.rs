@@ -1,9 +1,11 @@
-//! `grep TEXT [PATH]...` prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file.
-//! PATH is `.` by default.
+//! Prints the lines that contain TEXT, after the path of their file: `grep TEXT [PATH]...`. It
+//! searches each PATH and all files below it. PATH is `.` by default.
 //!
-//! Threads that walk send names over a bounded channel to as many that search: all of these search even if all files are in one
-//! directory. TEXT is compared byte by byte. A binary file, with a NUL in its first 32 KiB, is skipped. On a terminal, control
-//! characters and others that it would not show are escaped.
+//! TEXT is compared byte by byte. A file with a NUL in its first 32 KiB is binary, and is skipped.
+//! On a terminal, control characters and invisible characters are escaped.
+//!
+//! Threads that walk send names over a bounded channel to the same number of threads that search.
+//! So all of these search, even if all files are in one directory.
 
 use lendir::rustix::fs::{CWD, Mode, openat};
 use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
+/// Returns `true` if everything could be read. Returns an error of output or of usage.
 fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let usage = || io::Error::other("usage: grep TEXT [PATH]...");
     let text = args.next().filter(|text| !text.is_empty()).ok_or_else(usage)?.into_vec();
@@ -43,7 +45,8 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     files.iter().try_for_each(|path| grep.search(CWD, path.as_os_str(), OFlags::empty(), path))?;
     thread::scope(|scope| {
-        // Each end is dropped with the last thread that has it, even in a panic. Then the threads at the other end end too.
+        // The last thread at one end of the channel drops this end, even in a panic. Then the
+        // threads at the other end return.
         let (batches, received) = sync_channel(MOST_QUEUED);
         let received = Arc::new(Mutex::new(received));
         let search = |received: Arc<_>| scope.spawn(move || grep.search_all(&received));
@@ -62,7 +65,7 @@ struct Grep {
     failed: AtomicBool,
 }
 
-/// Files of one directory. To send each by itself would take longer than to search a short one.
+/// Files of one directory. Sending a single file takes longer than searching a short one.
 struct Batch {
     dir: OwnedFd,
     path: PathBuf,
@@ -70,11 +73,12 @@ struct Batch {
 }
 
 const MOST_NAMES: usize = 16;
-/// Batches in the channel. With room for fewer, threads wait for each other at nearly every batch.
+/// The number of batches in the channel. In a much shorter channel, the threads wait for each other
+/// at nearly every batch.
 const MOST_QUEUED: usize = 64;
 
 impl Grep {
-    /// What each thread that walks does, until it is done or nobody searches any more.
+    /// Walks a part of the trees and sends the files, until no thread searches any more.
     fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) {
         while let Some(mut dir) = worker.next_ok(|error| self.complain(error)) {
             let (path, mut names) = (dir.path(), Vec::new());
@@ -96,7 +100,8 @@ impl Grep {
         }
     }
 
-    /// Waits while the channel is full. Returns whether anybody receives.
+    /// Sends a batch, and waits while the channel is full. Returns `false` if no thread searches
+    /// any more.
     fn send(
         &self,
         dir: BorrowedFd<'_>,
@@ -108,7 +113,7 @@ impl Grep {
         dir.map_or(true, |dir| batches.send(Batch { dir, path: path.to_owned(), names }).is_ok())
     }
 
-    /// What each thread that searches does.
+    /// Searches the files that the other threads send.
     fn search_all(&self, received: &Mutex<Receiver<Batch>>) -> io::Result<()> {
         let next = || received.lock().unwrap().recv();
         while let Ok(Batch { dir, path, names }) = next() {
@@ -119,14 +124,15 @@ impl Grep {
         Ok(())
     }
 
-    /// Prints the lines of a file at once, because other threads print too. The error is one of output.
+    /// Prints the lines of a file by one call, because other threads print, too. Returns an error
+    /// of output.
     fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
         let mut lines = self.lines(dir, name, flags, path).unwrap_or_else(|error| {
             self.complain(Error::new(path, error));
             vec![]
         });
         if io::stdout().is_terminal() {
-            // A name or a line could hold terminal commands.
+            // A name or a line could contain terminal commands.
             let escape = |char| match char {
                 '\t' | '\n' | '"' | '\'' | '\\' => String::from(char),
                 _ => char.escape_debug().to_string(),
@@ -137,7 +143,7 @@ impl Grep {
         io::stdout().write_all(&lines)
     }
 
-    /// The lines that contain the text.
+    /// Returns the lines that contain the text, after the path.
     fn lines(
         &self,
         dir: impl AsFd,
@@ -145,7 +151,8 @@ impl Grep {
         flags: OFlags,
         path: &Path,
     ) -> io::Result<Vec<u8>> {
-        // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
+        // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a
+        // writer.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(dir, name, flags, Mode::empty())?);
         if !file.metadata()?.is_file() {

@@ -1,8 +1,12 @@
-//! `manifest [-j N] DIR` prints a hash and the path of each file below DIR, in the order of the paths. N threads hash; the
-//! default is one for each core. It shows `read_ahead` and work that is done on several threads and comes back in order.
+//! Prints a hash and the path of each file below DIR, in the order of the paths:
+//! `manifest [-j N] DIR`. N is the number of threads that hash. The default is one for each core.
 //!
-//! The tree may change meanwhile: each file is opened relative to its directory, and hashed through that descriptor. The hash
-//! is FNV-1a, which shows accidents, not attacks. In your program, use a cryptographic one.
+//! The tree may change meanwhile, because each file is opened relative to its directory and hashed
+//! through its descriptor. The hash is FNV-1a, which detects accidents, but not attacks. Use a
+//! cryptographic hash in your own program.
+//!
+//! The example shows `read_ahead`, and how to keep the order of work that is done on several
+//! threads.
 
 use lendir::{OFlags, Order, Walk, WalkEntry};
 use std::fmt::Display;
@@ -34,7 +38,7 @@ fn complain(error: impl Display) {
     let _ = writeln!(io::stderr(), "manifest: {error}");
 }
 
-/// Files that are hashed by one thread. To send each file by itself takes longer than to hash a short one.
+/// Files that one thread hashes. Sending a single file takes longer than hashing a short one.
 #[derive(Default)]
 struct Batch {
     files: Vec<(PathBuf, File)>,
@@ -42,17 +46,18 @@ struct Batch {
 }
 
 impl Batch {
-    /// So the batches that wait in a channel hold few descriptors, and large files go to different threads.
+    /// Returns `true` if the batch must be sent. The limits bound the descriptors in the channel,
+    /// and distribute large files.
     fn is_full(&self) -> bool {
         self.files.len() == 16 || self.bytes >= 256 << 10
     }
 }
 
 type Hashes = Vec<(PathBuf, io::Result<u64>)>;
-/// A batch, and where to send its hashes.
+/// A batch, and the channel for its hashes.
 type Job = (Batch, SyncSender<Hashes>);
 
-/// Runs with the arguments of the program. The error is one of output or of usage.
+/// Runs with the arguments of the program. Returns an error of output or of usage.
 fn manifest() -> io::Result<()> {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let (threads, root) = match &args[..] {
@@ -66,7 +71,8 @@ fn manifest() -> io::Result<()> {
     let tree = Walk::options().order(Order::Path).read_ahead(threads).open(root)?;
     let (jobs, next) = sync_channel(threads);
     let (places, in_order) = sync_channel(2 * threads);
-    let next = Arc::new(Mutex::new(next)); // dropped with the last thread that hashes, and then `send` fails
+    // The last thread that hashes drops it, and then `send` fails.
+    let next = Arc::new(Mutex::new(next));
     thread::scope(|scope| {
         for next in vec![next; threads.max(1)] {
             scope.spawn(move || hash_all(&next));
@@ -78,7 +84,8 @@ fn manifest() -> io::Result<()> {
     })
 }
 
-/// Opens each file and sends it to be hashed, and the receiver of its hash to be printed in turn.
+/// Opens the files and sends them to the threads that hash. Sends the receivers of the hashes, in
+/// order, to be printed.
 fn send_all(mut tree: Walk, jobs: &SyncSender<Job>, places: &SyncSender<Receiver<Hashes>>) {
     let mut batch = Batch::default();
     let send = |batch| {
@@ -102,18 +109,18 @@ fn send_all(mut tree: Walk, jobs: &SyncSender<Job>, places: &SyncSender<Receiver
     send(batch);
 }
 
-/// Opens a regular file. Returns its length too.
+/// Opens a regular file, and returns it with its length. Returns `None` for any other entry.
 fn open(entry: &WalkEntry<'_>) -> Result<Option<(File, u64)>, lendir::Error> {
     if !entry.file_type()?.is_file() {
         return Ok(None);
     }
-    // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
+    // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a writer.
     let file = File::from(entry.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
     let found = file.metadata().map_err(|error| entry.wrap_error(error))?;
     Ok(found.is_file().then_some((file, found.len())))
 }
 
-/// What each thread that hashes does.
+/// Hashes the files of each batch.
 fn hash_all(next: &Mutex<Receiver<Job>>) {
     let next = || next.lock().unwrap().recv();
     while let Ok((batch, answer)) = next() {
@@ -139,7 +146,8 @@ fn hash(mut file: File) -> io::Result<u64> {
 fn print_all(in_order: Receiver<Receiver<Hashes>>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     for (path, hash) in in_order.into_iter().flat_map(|place| place.recv().unwrap_or_default()) {
-        let path = path.to_string_lossy().replace(char::is_control, "?"); // which could be terminal commands
+        // A name could contain terminal commands.
+        let path = path.to_string_lossy().replace(char::is_control, "?");
         match hash {
             Ok(hash) => writeln!(out, "{hash:016x}  {path}")?,
             Err(error) => complain(format_args!("{path}: {error}")),

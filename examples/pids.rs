@@ -1,8 +1,8 @@
-//! `pids [PROC]` lists the processes of this system by ascending PID, each with its command name, but never `pids` itself. PROC is
-//! `/proc` by default.
+//! Lists the processes of this machine, each with its PID and command name: `pids [PROC]`. PROC is
+//! `/proc` by default. `pids` itself is not listed. Control characters are printed as `?`.
 //!
-//! `numeric_name` finds the PIDs, and `/proc/PID/comm`, where the kernel keeps 15 bytes of a program's name, is opened relative to
-//! `/proc`. Control characters are printed as `?`.
+//! `numeric_name` finds the PIDs. `/proc/PID/comm`, in which the kernel keeps 15 bytes of a
+//! program's name, is opened relative to `/proc`.
 
 use lendir::OFlags;
 use lendir::rustix::fd::BorrowedFd;
@@ -31,7 +31,7 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     let mut proc = lendir::read_dir(root)?;
     let myself = read_link(root.join("self")).ok();
     let mut comm = [0; 128];
-    // procfs lists processes by ascending PID, so there is nothing to sort.
+    // No sort is needed, because procfs lists processes by ascending PID.
     while let Some(entry) = proc.next()? {
         if entry.numeric_name().is_none()
             || myself.as_ref().is_some_and(|myself| myself == entry.name_os())
@@ -47,7 +47,8 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads `/proc/PID/comm` without allocating. `None` if the process is gone, or hidden from this user (`hidepid`).
+/// Reads `/proc/PID/comm` without an allocation. Returns `None` if the process is gone, or hidden
+/// from this user (`hidepid`).
 fn command_name<'b>(
     proc: BorrowedFd<'_>,
     pid: &[u8],

@@ -1,9 +1,12 @@
-//! `rm [-r] PATH...` removes each PATH. With `-r` it removes directories too, with everything below them. It shows
-//! `second_visits`.
+//! Removes each PATH: `rm [-r] PATH...`. With `-r`, it also removes directories and their contents.
+//! The program never asks.
 //!
-//! Each PATH is looked up once, and every later step is relative to an open directory. So if another process swaps directories
-//! for links meanwhile, above PATH or below it, nothing outside of PATH is removed. A symbolic link is removed, not followed.
-//! The program never asks. It refuses / and each PATH that ends in . or .., with EPERM.
+//! Each PATH is looked up once, and every later step is relative to an open directory. So if
+//! another process replaces directories by links meanwhile, above PATH or below it, nothing outside
+//! of PATH is removed. A symbolic link is removed and not followed. `/`, and each PATH that ends
+//! with `.` or `..`, is refused with `EPERM`.
+//!
+//! The example shows second visits.
 
 use lendir::rustix::fs::{AtFlags, CWD, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
@@ -24,7 +27,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs with these arguments, and returns whether it removed everything. The error is one of usage.
+/// Returns `true` if everything was removed. Returns an error of usage.
 fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let mut args = args.peekable();
     let recursive = args.next_if(|arg| arg == "-r").is_some();
@@ -36,7 +39,7 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let all = stat("/")?;
     let mut rm = Rm { all: (all.st_dev, all.st_ino), failed: false };
     for path in paths.iter().map(Path::new) {
-        let root = path.components().as_path(); // without slashes at the end, which would follow a link
+        let root = path.components().as_path(); // a slash at the end would follow a link
         let name =
             path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
@@ -46,13 +49,14 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
             {
                 roots.push(root);
             }
-            // Whatever the path leads to by now, `unlinkat` removes no directory.
+            // `unlinkat` removes no directory, even if the path leads to one by now.
             found => {
                 rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err());
             }
         }
     }
-    // The state is the error of reading a directory. If the directory is empty, it can be removed all the same.
+    // The state is the error of reading a directory. An empty directory that cannot be read can
+    // still be removed.
     let options = WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None);
     let mut walk = options.open_all(roots);
     while let Some(dir) =
@@ -70,7 +74,7 @@ struct Rm {
 }
 
 impl Rm {
-    /// Removes everything but directories.
+    /// Removes all entries of a directory except its subdirectories.
     fn enter(&mut self, mut dir: Dir<'_, Option<Errno>>) {
         if dir.depth() == 0 && !dir.stat().is_ok_and(|root| (root.st_dev, root.st_ino) != self.all)
         {
@@ -87,22 +91,23 @@ impl Rm {
             match removed {
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), Some(errno)),
-                Ok(()) => entry.skip_subtree(), // otherwise the walk looks for a directory there, where types are unknown
+                // Otherwise the walk would try to open an entry of unknown type.
+                Ok(()) => entry.skip_subtree(),
             }
         }
         *dir.state_mut() = unread;
     }
 
-    /// Removes the directory itself, which is empty by now.
+    /// Removes a directory whose contents were removed.
     fn leave(&mut self, dir: &Dir<'_, Option<Errno>>) {
         let removed = match dir.parent_and_name() {
             Some((parent, name)) => unlinkat(parent, name, AtFlags::REMOVEDIR),
-            None => Err(Errno::NOENT), // its parent was moved
+            None => Err(Errno::NOENT), // another process has moved its parent
         };
         self.report(dir.path(), removed.err().map(|errno| dir.state().unwrap_or(errno)));
     }
 
-    /// If a directory is not empty, an earlier error has said why.
+    /// Reports an error. If a directory is not empty, an earlier error has said why.
     fn report(&mut self, path: &Path, error: Option<Errno>) {
         match error {
             None => {}

@@ -1,4 +1,6 @@
-//! A first lesson on directories: `sorted [PATH]` prints the names in one, sorted by their bytes.
+//! Prints the names in a directory, sorted by their bytes: `sorted [PATH]`. PATH is `.` by default.
+//!
+//! This is the first example to read about single directories.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ fn sorted(path: &std::path::Path) -> io::Result<()> {
     let is_terminal = io::stdout().is_terminal();
     for entry in &listing {
         if is_terminal {
-            write!(out, "{:?}", entry.name_os())?; // a name could hold terminal commands
+            write!(out, "{:?}", entry.name_os())?; // a name could contain terminal commands
         } else {
             out.write_all(entry.name())?;
         }

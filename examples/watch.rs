@@ -1,8 +1,12 @@
-//! `watch [SECONDS]` reports processes that appear (+ PID NAME) and vanish (- PID) between two scans of /proc, SECONDS apart, 1 by
-//! default, until Ctrl-C.
+//! Reports the processes that appear (`+ PID NAME`) and vanish (`- PID`) between two scans of
+//! /proc: `watch [SECONDS]`. SECONDS is the time between two scans, 1 by default. The program runs
+//! until Ctrl-C.
 //!
-//! It opens /proc once and rescans it by `rewind`: once there is room for every PID, a scan allocates nothing. A process that has
-//! just started may still have the name of its parent. Control characters are printed as `?`.
+//! It opens /proc once and reads it again after `rewind`. Once there is memory for every PID, a
+//! scan allocates nothing.
+//!
+//! A process that has just started may still have the name of its parent. Control characters are
+//! escaped.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -26,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends with an error of reading or of output.
+/// Watches until an error of reading or of output.
 fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
     let mut proc = lendir::read_dir("/proc")?;
     let (mut before, mut now) = (Vec::<u32>::new(), Vec::<u32>::new());
@@ -39,7 +43,7 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
         if scan == 1 {
             writeln!(out, "watching {} processes", now.len())?;
         } else {
-            // procfs lists processes by ascending PID, so one loop goes through both scans.
+            // One loop can compare the scans, because procfs lists processes by ascending PID.
             let [mut olds, mut news] = [&before, &now].map(|pids| pids.iter().peekable());
             while let Some(pid) = olds.peek().into_iter().chain(news.peek()).min().copied() {
                 match [&mut olds, &mut news].map(|pids| pids.next_if_eq(&pid)) {
@@ -55,7 +59,7 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Empty for a process that is gone.
+/// Returns the name of a process, or an empty one if the process is gone.
 fn command_name(pid: u32) -> String {
     let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     String::from_utf8_lossy(comm.trim_ascii_end()).escape_debug().to_string()
