@@ -1,7 +1,8 @@
-//! `cargo bench --bench counts`: counts the allocations and system calls of one reading of a directory, and of one walk of a tree.
+//! Counts the allocations and system calls of one reading of a directory, and of one walk of a
+//! tree: `cargo bench --bench counts`.
 //!
-//! It counts every `malloc` of the process, that of `opendir` included. strace counts system calls, in a child that reads ten times
-//! more often than another one.
+//! It counts every `malloc` of the process, including the ones in the C library. strace counts the
+//! system calls of two child processes, of which one reads ten times more than the other.
 
 use lendir::Listing;
 use lendir_benches::contender::Contender;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Each tells the child what to do; a contender, how often, and a path follow.
+/// The first argument of a child. A contender, a number of times and a path follow.
 const READ: &str = "--read";
 const WALK: &str = "--walk";
 const TIMES: u64 = 10;
@@ -35,7 +36,7 @@ fn main() {
     let has_strace =
         Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
     if !has_strace {
-        eprintln!("strace is missing or may not trace: system calls are not counted");
+        eprintln!("strace is missing or not permitted to trace: system calls are not counted");
     }
     let dir = fastest_root().shape(1024, Names::Pids).make();
     println!("\n### Allocations and system calls\n\n{}, for each reading:\n", dir.label);
@@ -45,7 +46,7 @@ fn main() {
     count(WALK, all_walkers(&tree), tree.path(), has_strace);
 }
 
-/// Prints a table.
+/// Prints a table of the allocations and system calls of each contender.
 fn count(child: &str, contenders: Vec<Contender<'_>>, path: &Path, has_strace: bool) {
     println!("| | allocations | system calls |\n|---|---|---|");
     for mut contender in contenders {
@@ -64,7 +65,7 @@ fn count(child: &str, contenders: Vec<Contender<'_>>, path: &Path, has_strace: b
     }
 }
 
-/// All contenders, under different names.
+/// Returns all contenders, under different names.
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     let sorted = readers::listing("lendir, sorted", dir, Listing::new());
     let again = readers::lendir_rescan(dir).named("lendir, read again");
@@ -76,7 +77,7 @@ fn all_walkers(tree: &Tree) -> Vec<Contender<'_>> {
     walkers::all(tree).into_iter().chain(more).collect()
 }
 
-/// As `openat, getdents64 ×2, close`.
+/// Returns the system calls of one reading, for example `close, getdents64 ×2, openat`.
 fn system_calls(child: &str, contender: &str, path: &Path) -> String {
     let traced = |times: u64| {
         let log = tempfile::NamedTempFile::new().expect("cannot make a log file");
@@ -108,7 +109,7 @@ fn system_calls(child: &str, contender: &str, path: &Path) -> String {
     calls.join(", ")
 }
 
-/// Replaces `malloc` for every caller, counts, and calls glibc's own.
+/// Replaces `malloc` for every caller: counts the calls and passes them on to glibc.
 #[cfg(target_env = "gnu")]
 mod mallocs {
     use std::ffi::c_void;

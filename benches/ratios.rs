@@ -1,7 +1,9 @@
-//! `cargo bench`: `lendir` against `std` and others, each measured in turns with a bare loop of the same system calls.
+//! Measures `lendir` against `std` and others, each in turn with a bare loop of the same system
+//! calls: `cargo bench`.
 //!
-//! Standard output ends with the tables; the last is the README's. Words select rows, slow ones included: `cargo bench --
-//! '/proc|Sorted'`. `LENDIR_LONG=1` selects all. The options are criterion's.
+//! Standard output ends with the tables, and the last table is the README's. Words select rows,
+//! including slow ones: `cargo bench -- '/proc|Sorted'`. `LENDIR_LONG=1` selects all rows. The
+//! options are the options of criterion.
 
 use criterion::Criterion;
 use lendir_benches::contender::Contender;
@@ -43,22 +45,23 @@ fn main() {
 }
 
 const INTRODUCTION: &str = "
-lendir against std and others. Each figure is a ratio: the time to read a directory, divided by that of a bare loop, which
-makes the system calls (open, getdents64 until it returns 0, close) and looks at nothing. The two take turns, so other work
-on the machine slows both. Before anything is timed, its answer is compared with that of std.
+lendir against std and others. Each figure is a ratio: the time to read a directory, divided by the
+time of a bare loop. The bare loop makes the system calls (open, getdents64 until it returns 0,
+close) and looks at no entry. The two take turns, so other work on the machine slows both. Before a
+contender is timed, its answer is compared with the answer of std.
 
-This takes two minutes, and ends with the README's table. For more rows, set LENDIR_LONG=1, or give words, as in
-`cargo bench -- '/proc|Sorted'`.
+This takes two minutes, and ends with the README's table. For more rows, set LENDIR_LONG=1, or give
+words: `cargo bench -- '/proc|Sorted'`.
 
 This is MACHINE.
 ";
 
-/// Where temporary files are.
+/// Returns the shape of a directory on the file system of temporary files.
 fn files() -> Shape {
     roots()[0].shape(32, Names::Sixteen)
 }
 
-/// A table with a row for each fixture that the arguments select and the system has.
+/// Returns a table with a row for each fixture that the arguments select and the system has.
 fn table(
     title: &'static str,
     all: &[Fixture],
@@ -87,8 +90,9 @@ fn read(bench: &mut Bench, arguments: &Arguments) -> Table {
     table("Read", &all, bench, arguments, Fixture::make_many, readers::all)
 }
 
-/// tmpfs lists the newest entry first, so names that were made in order come exactly backwards, and `core`'s sort only reverses
-/// them. Shuffled names say more about the sort.
+/// Measures sorted readings. tmpfs lists the newest entry first, so names that were made in order
+/// are listed exactly backwards, and the sort of `core` only reverses them. Shuffled names say more
+/// about a sort.
 fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
     let fastest = fastest_root();
     let mut all = vec![files(), fastest.shape(8, Names::Source), fastest.shape(128, Names::Source)];

@@ -1,4 +1,5 @@
-//! A contender: one way to do a piece of work. It can be timed, and its answer can be checked.
+//! `Contender`: one way to do a piece of work. It can be timed, and its answer can be checked. It
+//! does not know the work.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
@@ -10,32 +11,33 @@ pub struct Contender<'a> {
     work: Box<dyn Work + 'a>,
 }
 
-/// Knows the answer that a contender must give.
+/// The answer that a contender must give, and how often it must be checked.
 pub struct Oracle<'a> {
-    /// What is read, for messages.
+    /// The name of the directory or tree, for messages.
     subject: &'a str,
-    /// Whether other processes change it while it is read, as they do `/proc`.
+    /// Whether other processes change it while it is read, like `/proc`.
     changes: bool,
-    /// How many directories are read in turn.
+    /// The number of directories that are read in turn.
     many: usize,
     answer: Box<dyn Fn() -> u64 + 'a>,
 }
 
-/// What a contender does.
+/// The work of a contender.
 pub trait Work {
-    /// Does it `times` times, and returns how long that took.
+    /// Does the work `times` times, and returns the duration.
     fn time(&mut self, times: u64) -> Duration;
-    /// Does it once, and returns the answer.
+    /// Does the work once, and returns the answer.
     fn answer(&mut self) -> u64;
 }
 
-/// Reads a directory or a tree.
+/// A reader of a directory or a tree.
 pub trait Reader {
     /// Calls `take` with the name of each entry, except `.` and `..`.
     fn read(&mut self, take: impl FnMut(&[u8]));
 }
 
-/// When timed, it sums up the lengths of the names. Its answer is their hash.
+/// Work that adds up the lengths of the names when it is timed. Its answer is the hash of the
+/// names.
 struct Reading<R>(R);
 
 impl<R: Reader> Work for Reading<R> {
@@ -57,7 +59,7 @@ impl<R: Reader> Work for Reading<R> {
     }
 }
 
-/// Fills `memory`. `answer`, which is not timed, looks at it.
+/// Work that fills `memory`. `answer`, which is not timed, reads this memory.
 struct Filling<M, F, A> {
     memory: M,
     fill: F,
@@ -80,7 +82,7 @@ impl<M, F: FnMut(&mut M), A: Fn(&M) -> u64> Work for Filling<M, F, A> {
     }
 }
 
-/// The hash of names in an order.
+/// A hasher of names, whose order counts.
 #[derive(Default)]
 pub struct NamesHasher(DefaultHasher);
 
@@ -105,12 +107,12 @@ impl<'a> Contender<'a> {
         Self { name, oracle, work: Box::new(work) }
     }
 
-    /// `oracle` must answer with a hash of names.
+    /// Creates a contender that reads names. `oracle` must answer with a hash of names.
     pub fn reading(name: &'static str, oracle: Oracle<'a>, reader: impl Reader + 'a) -> Self {
         Self::new(name, oracle, Reading(reader))
     }
 
-    /// Answers with the number that `count` returns.
+    /// Creates a contender that answers with the number that `count` returns.
     pub fn counting(
         name: &'static str,
         oracle: Oracle<'a>,
@@ -119,7 +121,8 @@ impl<'a> Contender<'a> {
         Self::filling(name, oracle, 0, move |counted| *counted = count(), |counted| *counted)
     }
 
-    /// Fills the same memory each time. `answer`, which is not timed, looks at it.
+    /// Creates a contender that fills the same memory each time. `answer`, which is not timed,
+    /// reads this memory.
     pub fn filling<M: 'a>(
         name: &'static str,
         oracle: Oracle<'a>,
@@ -135,20 +138,23 @@ impl<'a> Contender<'a> {
         Self { name, ..self }
     }
 
-    /// How long it takes to do it `times` times.
+    /// Returns the time that the contender takes to do its work `times` times.
     pub fn time(&mut self, times: u64) -> Duration {
         self.work.time(times)
     }
 
-    /// Panics unless it gives the oracle's answers, the second time too, and for each directory that is read in turn.
+    /// Panics unless the contender gives the oracle's answer twice for each directory that is read
+    /// in turn.
     ///
-    /// If other processes change what is read, a comparison counts only if the oracle gives the same answer before and after it.
-    /// Three of five must match: a process may come and go in between.
+    /// If other processes change the directory, a comparison counts only if the oracle gives the
+    /// same answer before and after it. Three of five comparisons must match, because a process can
+    /// start and end in between.
     pub fn check(&mut self) {
         let Oracle { subject, changes, many, answer: expected } = &self.oracle;
         let (tries, needed) = if *changes { (5, 3) } else { (1 + many, 1 + many) };
         let (mut done, mut agreed) = (0, 0);
-        // For a single directory that nobody changes, the answer is always the same.
+        // The answer for a single directory is always the same, unless another process changes the
+        // directory.
         let always = (!changes && *many == 1).then(expected);
         for _ in 0..1000 * many {
             let before = always.unwrap_or_else(expected);
@@ -174,7 +180,8 @@ impl<'a> Oracle<'a> {
         Self { subject, changes, many: 1, answer: Box::new(answer) }
     }
 
-    /// This many directories are read in turn. The answer is that of the next one.
+    /// Sets the number of directories that are read in turn. The answer is about the next
+    /// directory.
     #[must_use]
     pub fn of_many(self, many: usize) -> Self {
         Self { many, ..self }

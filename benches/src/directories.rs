@@ -1,4 +1,5 @@
-//! The directories that the benchmarks read, and the oracle over them.
+//! The directories that the benchmarks read, and the oracle for each. They do not know how they are
+//! read.
 
 use crate::contender::{Oracle, hash};
 use rustix::fs::{FileType, Mode, mknodat, statfs};
@@ -9,7 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An existing directory, or many similar ones that are read in turn. Directories made for a benchmark are removed on drop.
+/// An existing directory, or many similar ones that are read in turn. A directory that was made for
+/// a benchmark is removed on drop.
 pub struct Directory {
     pub label: String,
     pub path: CString,
@@ -19,19 +21,19 @@ pub struct Directory {
     _processes: Option<Processes>,
 }
 
-/// What a contender answers with.
+/// The kind of a contender's answer.
 #[derive(Clone, Copy)]
 pub enum Answer {
     /// The hash of all names, in the order of the directory.
     Names,
     /// The hash of all names, sorted by their bytes.
     Sorted,
-    /// The bytes of all records, those of `.` and `..` too.
+    /// The bytes of all records, including the records of `.` and `..`.
     Records,
 }
 
 impl Directory {
-    /// An existing directory.
+    /// Returns an existing directory.
     pub fn at(label: String, path: &str) -> Self {
         Self::new(label, vec![CString::new(path).expect("a NUL inside the path")])
     }
@@ -41,7 +43,7 @@ impl Directory {
         Self { label, path, others: paths, turn: Cell::new(0), _made: None, _processes: None }
     }
 
-    /// The path of the directory whose turn it is. Advances to the next one.
+    /// Returns the path of the next directory in turn.
     #[inline]
     pub fn turn(&self) -> &CStr {
         let path = self.path_in_turn();
@@ -50,7 +52,8 @@ impl Directory {
         path
     }
 
-    /// Advances this many times, for a program that has all the [`paths`](Self::paths). Returns the index of the first directory.
+    /// Advances this many directories, for a program that has all the [`paths`](Self::paths).
+    /// Returns the index of the first one.
     pub fn turns(&self, times: u64) -> usize {
         let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
         self.turn.set(
@@ -59,13 +62,13 @@ impl Directory {
         first
     }
 
-    /// As [`turn`](Self::turn), for `std`.
+    /// Same as [`turn`](Self::turn), for `std`.
     #[inline]
     pub fn turn_path(&self) -> &Path {
         as_path(self.turn())
     }
 
-    /// In the order of their turns.
+    /// Returns the paths in the order of the turns.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.others.iter().chain([&self.path]).map(|path| as_path(path))
     }
@@ -79,12 +82,12 @@ impl Directory {
         as_path(&self.path)
     }
 
-    /// Whether other processes come and go in it.
+    /// Returns `true` if other processes change the directory.
     pub fn is_proc(&self) -> bool {
         self.path() == Path::new("/proc")
     }
 
-    /// Answers as `std::fs::read_dir` does.
+    /// Returns the oracle, which reads the directory by `std::fs::read_dir`.
     pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
         let by_std = move || {
             let mut names = names_by_std(as_path(self.path_in_turn()));
@@ -112,7 +115,7 @@ fn names_by_std(dir: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The bytes of the records of these names and of the dots.
+/// Returns the bytes of the records of these names and of the dots.
 pub(crate) fn records<'n>(names: impl Iterator<Item = &'n [u8]>) -> u64 {
     [&b"."[..], b".."]
         .into_iter()
@@ -121,17 +124,17 @@ pub(crate) fn records<'n>(names: impl Iterator<Item = &'n [u8]>) -> u64 {
         .sum()
 }
 
-/// A directory that is made when its turn comes.
+/// A directory that is made when it is needed.
 #[derive(Clone)]
 pub enum Fixture {
     Made(Shape),
     System(&'static str),
-    /// `/proc`, with this many more processes.
+    /// `/proc`, with this number of additional processes.
     Proc(usize),
 }
 
 impl Fixture {
-    /// File system, number and kind of entries, as a table heads its row.
+    /// Returns the file system, and the number and kind of the entries: the label of a row.
     pub fn label(&self) -> String {
         match self {
             Self::Made(shape) => shape.label(),
@@ -140,12 +143,12 @@ impl Fixture {
         }
     }
 
-    /// As [`make`](Self::make), but many similar directories if they are made.
+    /// Same as [`make`](Self::make), but makes many similar directories.
     pub fn make_many(&self) -> Option<Directory> {
         if let Self::Made(shape) = self { Some(shape.make_many()) } else { self.make() }
     }
 
-    /// `None` if the system lacks it.
+    /// Makes the directory. Returns `None` if the system lacks it.
     pub fn make(&self) -> Option<Directory> {
         let label = self.label();
         match self {
@@ -159,7 +162,7 @@ impl Fixture {
     }
 }
 
-/// Entries of one kind in one directory.
+/// The number and kind of the entries of a directory, and where it is made.
 #[derive(Clone)]
 pub struct Shape {
     root: Root,
@@ -168,10 +171,11 @@ pub struct Shape {
     made: Made,
 }
 
-/// The order in which the entries are made. tmpfs lists the newest first, most others the oldest.
+/// The order in which the entries are made. tmpfs lists the newest entry first, most others the
+/// oldest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
-    /// The names are then read in order, or backwards.
+    /// The order of the names. So they are read in order, or backwards.
     InOrder,
     Shuffled,
 }
@@ -187,12 +191,12 @@ impl Shape {
         format!("{}, {} {}{shuffled}", self.root.file_system, self.count, self.names.describe())
     }
 
-    /// One directory. If it is read over and over, the processor predicts all branches.
+    /// Makes one directory. If it is read again and again, the processor predicts all branches.
     pub fn make(&self) -> Directory {
         self.take_turns(1)
     }
 
-    /// So many similar directories that the branch predictor memorises none.
+    /// Makes similar directories, too many for the branch predictor to memorise.
     pub fn make_many(&self) -> Directory {
         self.take_turns((16_384 / self.count.max(1)).clamp(1, 1024))
     }
@@ -230,14 +234,14 @@ impl Shape {
     }
 }
 
-/// Where directories are made.
+/// A place where directories are made.
 #[derive(Clone)]
 pub struct Root {
     pub file_system: &'static str,
     path: PathBuf,
 }
 
-/// The temporary directory's file system, and tmpfs unless that is it.
+/// Returns the temporary directory's file system, and tmpfs if that is another one.
 pub fn roots() -> Vec<Root> {
     let mut roots = vec![std::env::temp_dir()];
     if file_system(&roots[0]) != "tmpfs" {
@@ -247,7 +251,7 @@ pub fn roots() -> Vec<Root> {
     roots.filter(|root| root.path == std::env::temp_dir() || root.file_system == "tmpfs").collect()
 }
 
-/// tmpfs if there is one, else the temporary directory.
+/// Returns tmpfs if there is one, or else the temporary directory.
 pub fn fastest_root() -> Root {
     roots().pop().expect("BUG: not even the temporary directory is a root")
 }
@@ -268,7 +272,7 @@ impl Root {
         Shape { root: self.clone(), count, names, made: Made::InOrder }
     }
 
-    /// A new directory, removed on drop.
+    /// Returns a new directory, which is removed on drop.
     pub fn temporary(&self) -> TempDir {
         tempfile::Builder::new()
             .prefix("lendir")
@@ -277,22 +281,22 @@ impl Root {
     }
 }
 
-/// How the entries of a made directory are named.
+/// The names of the entries.
 #[derive(Clone, Copy)]
 pub enum Names {
-    /// `1000`, `1007`, …: directories named as procfs names processes.
+    /// `1000`, `1007`, …: directories with the names of processes.
     Pids,
-    /// `file_00000000000`: 16 bytes, what the gitstatus article lists.
+    /// `file_00000000000`: 16 bytes, like the names in the gitstatus article.
     Sixteen,
     /// `IMG_20240101_000001.jpg`: 13 bytes are the same in all.
     Photos,
     /// 16 hexadecimal digits, unsorted.
     Hex,
-    /// One to three words, mostly with an ending, unsorted.
+    /// One to three words, mostly with an extension, unsorted.
     Source,
 }
 
-/// One of some 200,000 names.
+/// Returns one of about 200,000 names.
 fn source_name(number: u64) -> String {
     const WORDS: [&str; 48] = [
         "main", "lib", "mod", "test", "tests", "util", "error", "config", "parse", "lexer",
@@ -314,7 +318,7 @@ fn source_name(number: u64) -> String {
 }
 
 impl Names {
-    /// An endless iterator. A single directory has the names of number 0.
+    /// Returns an endless iterator over names. A single directory has the names of number 0.
     fn of_directory(self, number: usize) -> impl Iterator<Item = String> {
         let mut given = HashSet::new();
         let name = move |index: usize| match self {
@@ -338,7 +342,7 @@ impl Names {
     }
 }
 
-/// The finalizer of `SplitMix64`: a bijection that shuffles.
+/// Shuffles numbers by a bijection: the finalizer of `SplitMix64`.
 pub fn mix(index: u64) -> u64 {
     let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -346,13 +350,14 @@ pub fn mix(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Children that sleep. They are killed on drop.
+/// Child processes that sleep. They are killed on drop.
 struct Processes(Vec<libc::pid_t>);
 
 impl Processes {
     fn sleeping(count: usize) -> Self {
         let fork = |_| {
-            // SAFETY: the child calls nothing but prctl, pause and _exit, which are safe after a fork of many threads.
+            // SAFETY: the child calls only prctl, pause and _exit, which are safe after a fork of a
+            // process with many threads.
             unsafe {
                 match libc::fork() {
                     0 => {
@@ -373,7 +378,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in &self.0 {
-            // SAFETY: they are our children and not yet reaped, so the PIDs are still theirs.
+            // SAFETY: our children are not yet reaped, so no other process has their PIDs.
             unsafe {
                 libc::kill(*pid, libc::SIGKILL);
                 libc::waitpid(*pid, std::ptr::null_mut(), 0);

@@ -1,7 +1,9 @@
-//! What the benchmarks share: contenders, what they read, and how they are measured.
+//! The parts that all benchmarks share: contenders, the directories that they read, and how they
+//! are measured.
 //!
-//! - [`contender`]: one way to do a piece of work. It can be timed, and its answer is checked against an oracle.
-//! - [`directories`] and [`trees`]: what is read, and the oracles over it.
+//! - [`contender`]: one way to do a piece of work. It can be timed, and its answer is checked
+//!   against an oracle.
+//! - [`directories`] and [`trees`]: the directories and trees to read, and the oracle for each.
 //! - [`readers`] and [`walkers`]: the contenders that read a directory, and walk a tree.
 //! - [`ratio`]: measures contenders by criterion, and prints tables of their ratios.
 
@@ -25,7 +27,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The argument after an option of criterion is the option's value.
+    /// Reads the arguments. The argument after an option of criterion is the option's value.
     pub fn read() -> Self {
         let mut all = Self { options: Vec::new(), words: Vec::new() };
         let mut is_value = false;
@@ -44,19 +46,19 @@ impl Arguments {
         self.options.iter().any(|it| it == option)
     }
 
-    /// Whether one of the words is in the table's title or the row's label, or there are no words.
+    /// Returns `true` if a word is in the table's title or the row's label, or there are no words.
     pub fn ask_for(&self, title: &str, label: &str) -> bool {
         let id = format!("{title}: {label}");
         self.words.is_empty() || self.words.iter().any(|word| id.contains(word))
     }
 
-    /// Whether slow rows and contenders are selected: by words, or by `LENDIR_LONG=1`.
+    /// Returns `true` if slow rows and contenders are selected: by words, or by `LENDIR_LONG=1`.
     pub fn is_long(&self) -> bool {
         !self.words.is_empty() || std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
     }
 }
 
-/// Processor, cores, kind of machine and kernel, from procfs.
+/// Returns the processor, the cores, the kind of machine and the kernel, from procfs.
 pub fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");

@@ -1,7 +1,8 @@
-//! How everything is measured: by criterion, with ratios for samples.
+//! Measures contenders by criterion, with ratios for samples. It does not know what a contender
+//! does.
 //!
-//! A contender and the base, such as the bare loop, take turns of some 200 µs each, so the drift of a busy machine affects both
-//! alike. A sample is the ratio of the medians of their turns.
+//! A contender and the base, such as the bare loop, take turns of about 200 µs. So the drift of a
+//! busy machine affects both equally. A sample is the ratio of the medians of their turns.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -16,13 +17,15 @@ use criterion::{Criterion, SamplingMode, Throughput};
 use std::fmt;
 use std::time::Duration;
 
-/// Long enough for the clock, and short enough that the machine does not drift.
+/// The length of a turn: long enough for the clock, and short enough that the machine does not
+/// drift.
 const TURN: Duration = Duration::from_micros(200);
 
-/// A contender that takes longer gets fewer samples.
+/// The time of a reading above which a contender gets fewer samples.
 const LONG: Duration = Duration::from_millis(10);
 
-/// What criterion measures: the time of a contender divided by that of the base, times the number of readings.
+/// The value that criterion measures: the contender's time divided by the time of the base, times
+/// the number of readings.
 pub struct Ratio;
 
 impl Measurement for Ratio {
@@ -70,20 +73,22 @@ impl ValueFormatter for Ratio {
     }
 }
 
-/// Measures contenders, each against the first of its row.
+/// A benchmark that measures each contender of a row against the first one.
 pub struct Bench {
-    /// `None` for a test, which checks the answers and measures nothing.
+    /// `None` in a test, which checks the answers and measures nothing.
     criterion: Option<Criterion<Ratio>>,
 }
 
 impl Bench {
-    /// `criterion` is configured from its own arguments. Its filter has no effect, because words select whole rows.
+    /// Creates a benchmark. `criterion` reads its own arguments. Its filter has no effect, because
+    /// words select whole rows.
     pub fn new(criterion: Criterion, is_test: bool) -> Self {
         let criterion = criterion.with_measurement(Ratio).with_filter("").nresamples(5000);
         Self { criterion: (!is_test).then_some(criterion) }
     }
 
-    /// Checks and measures the contenders. Criterion prints its results, in a group named by title and label.
+    /// Checks and measures the contenders. Criterion prints its results in a group that is named by
+    /// title and label.
     pub fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
         contenders.iter_mut().for_each(Contender::check);
         let (base, others) = contenders.split_first_mut().expect("BUG: a row without contenders");
@@ -101,13 +106,13 @@ impl Bench {
             let once = base.time(1) + it.time(1);
             let samples = if once < LONG { 30 } else { 10 };
             group.sample_size(samples).warm_up_time(Duration::from_millis(100));
-            // Long enough for at least twice as many readings as samples.
+            // Long enough for at least two readings a sample.
             group.measurement_time((once * samples as u32 * 3 / 2).max(Duration::from_millis(600)));
             let readings = (TURN.as_nanos() / base.time(1).as_nanos()).max(1) as u64;
             let mut pair =
                 Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
             group.bench_function(name, |bencher| bencher.iter_custom(|times| pair.sample(times)));
-            // Not the first ones, which were for warming up.
+            // Without the first ones, which were for warming up.
             let measured = &pair.samples[pair.samples.len().saturating_sub(samples)..];
             row.ratios.push((name, median(measured.iter().map(|[base, it]| it / base).collect())));
             base_seconds.extend(measured.iter().map(|[base, _]| *base));
@@ -119,11 +124,11 @@ impl Bench {
 }
 
 struct Pair<'p, 'a> {
-    /// The first is the base.
+    /// The base, then the contender.
     contenders: [&'p mut Contender<'a>; 2],
-    /// In one turn.
+    /// The number of readings in one turn of each.
     readings: u64,
-    /// Seconds for each reading, by both.
+    /// The seconds for a reading, of both.
     samples: Vec<[f64; 2]>,
     random: u64,
 }
@@ -137,7 +142,7 @@ impl Pair<'_, '_> {
             for index in self.order() {
                 let contender = &mut *self.contenders[index];
                 if self.readings > 1 {
-                    // Not timed, because it pays for what the other one left in the caches.
+                    // Not timed, because the other one has evicted data from the caches.
                     contender.time(1);
                 }
                 turns[index].push(contender.time(readings).as_secs_f64() / readings as f64);
@@ -149,14 +154,15 @@ impl Pair<'_, '_> {
         sample[1] / sample[0] * times as f64
     }
 
-    /// Random, because strict alternation can keep step with the scheduler, which then always interrupts the same contender.
+    /// Returns a random turn. Strict alternation can keep step with the scheduler, which then
+    /// always interrupts the same contender.
     fn order(&mut self) -> [usize; 2] {
         self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         if self.random >> 63 == 0 { [0, 1] } else { [1, 0] }
     }
 }
 
-/// NaN if there are none, as when criterion was asked for a list.
+/// Returns the median, or NaN without values, for example if criterion was called to print a list.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let above = values.len() / 2;
@@ -167,10 +173,10 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// What was measured of one directory or tree.
+/// The results for one directory or tree.
 pub struct Row {
     pub label: String,
-    /// Its name, and the seconds for a reading.
+    /// The name of the base, and the seconds for a reading.
     pub base: (&'static str, f64),
     pub ratios: Vec<(&'static str, f64)>,
 }
@@ -181,7 +187,7 @@ impl Row {
     }
 }
 
-/// Rows in Markdown, with a column for each contender.
+/// A table in Markdown, with a column for each contender.
 pub struct Table {
     pub title: &'static str,
     pub rows: Vec<Row>,
@@ -192,7 +198,7 @@ impl Table {
         Self { title, rows: Vec::new() }
     }
 
-    /// Adds a row.
+    /// Measures contenders and adds a row.
     pub fn measure(&mut self, bench: &mut Bench, label: &str, contenders: Vec<Contender<'_>>) {
         self.rows.push(bench.measure(self.title, label, contenders));
     }
@@ -201,7 +207,8 @@ impl Table {
         self.rows.iter().find(|row| row.label == label)
     }
 
-    /// A contender that only some rows have comes after its predecessor in these rows.
+    /// Returns the names of all contenders. One that only some rows have is placed after its
+    /// predecessor in these rows.
     fn columns(&self) -> Vec<&'static str> {
         let mut columns = Vec::new();
         for row in &self.rows {
@@ -232,12 +239,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// The ratio for a table; a dash for none.
+/// Returns the ratio for a table, or a dash.
 pub fn cell(ratio: Option<f64>) -> String {
     ratio.filter(|ratio| !ratio.is_nan()).map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
 }
 
-/// The time with three digits.
+/// Returns the time with three digits.
 pub fn time(seconds: f64) -> String {
     if seconds.is_nan() {
         return cell(None);

@@ -1,4 +1,4 @@
-//! Contenders that read one directory.
+//! Contenders that read one directory. They do not know how they are measured.
 
 use crate::contender::{Contender, Oracle, Reader, hash};
 use crate::directories::{Answer, Directory};
@@ -33,12 +33,14 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
     }
 }
 
-/// In the caller's frame, without libc's function `syscall`: after a system call, returning from a function is slow.
+/// Calls `getdents64` in the caller's frame, without the function `syscall` of libc. After a system
+/// call, returning from a function is slow.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
     let read;
-    // SAFETY: the kernel writes at most `len` bytes to `buffer`, which is borrowed mutably, and clobbers these registers.
+    // SAFETY: the kernel writes at most `len` bytes to `buffer`, which is borrowed mutably, and
+    // clobbers these registers.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -62,7 +64,8 @@ fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
     }
 }
 
-/// `open`, `getdents64` until it returns 0, `close`: the base of every other contender.
+/// The bare loop: `open`, `getdents64` until it returns 0, `close`. It is the base of every other
+/// contender.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     Contender::counting("bare loop", dir.oracle(Answer::Records), move || {
@@ -70,7 +73,7 @@ pub fn bare_loop(dir: &Directory) -> Contender<'_> {
     })
 }
 
-/// `RawDir` of rustix, with a caller that skips the dots.
+/// A contender that reads by `RawDir` of rustix and skips the dots.
 struct Raw<'a> {
     dir: &'a Directory,
     buffer: Vec<u8>,
@@ -95,7 +98,8 @@ pub fn lendir(dir: &Directory) -> Contender<'_> {
     lending("lendir", dir, Buffer::DEFAULT_CAPACITY, |entries| entries)
 }
 
-/// The bare loop, `lendir` with each capacity that may be worth choosing, and with a buffer that is not reused.
+/// Returns the bare loop, `lendir` with each useful capacity, and `lendir` with a buffer that is
+/// not reused.
 pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
     let named = [
         (8, "8 KiB"),
@@ -111,7 +115,8 @@ pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
     all
 }
 
-/// `set_up` may set an end marker. If it does not, the compiler knows that there is none, as in a user's loop.
+/// `set_up` may set an end marker. If it does not, the compiler knows that there is none, as in a
+/// user's loop.
 fn lending<'a>(
     name: &'static str,
     dir: &'a Directory,
@@ -149,7 +154,7 @@ impl Reader for NotReused<'_> {
     }
 }
 
-/// By a `Listing`, in the listing's order.
+/// Returns a contender that reads into a `Listing`.
 pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
     let answer = if listing.order() == Order::Unsorted { Answer::Names } else { Answer::Sorted };
     Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
@@ -171,7 +176,8 @@ impl Reader for Listed<'_> {
     }
 }
 
-/// Sorts the names of a listing in the usual way, to show what the sort of `Listing` saves.
+/// A contender that sorts the names of a listing in the usual way. It shows how much the sort of
+/// `Listing` saves.
 struct Resorted<'a, K> {
     dir: &'a Directory,
     listing: Listing,
@@ -200,7 +206,8 @@ impl<K: Ord> Reader for Resorted<'_, K> {
     }
 }
 
-/// The same listing as `lendir`, sorted by `slice::sort_unstable`: the names, and each name behind a key of its next 8 bytes.
+/// Returns two contenders that sort the same listing by `slice::sort_unstable`: the names, or keys
+/// of 8 bytes beside the names.
 pub fn resorted(dir: &Directory) -> [Contender<'_>; 2] {
     fn resorted<'a, K: Ord + 'static>(
         name: &'static str,
@@ -228,7 +235,7 @@ pub fn resorted(dir: &Directory) -> [Contender<'_>; 2] {
     ]
 }
 
-/// The length of the prefix that all names share.
+/// Returns the length of the prefix that all names share.
 fn common_prefix(listing: &Listing) -> usize {
     let mut names = listing.iter().map(|entry| entry.name());
     let Some(first) = names.next() else { return 0 };
@@ -237,7 +244,7 @@ fn common_prefix(listing: &Listing) -> usize {
     })
 }
 
-/// `lseek` to the beginning, and `getdents64` until it returns 0.
+/// The bare rescan: `lseek` to the beginning, and `getdents64` until it returns 0.
 pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
     let fd = open(&dir.path);
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
@@ -302,11 +309,11 @@ impl Reader for Libc<'_> {
     }
 }
 
-/// Gives each name of the stream but the dots to `take`, and closes the stream.
+/// Passes each name of the stream except the dots to `take`, and closes the stream.
 ///
 /// # Safety
 ///
-/// The stream is open, and nobody else uses it.
+/// The stream must be open, and no other thread may use it.
 #[inline]
 pub unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
     assert!(!stream.is_null(), "opendir failed");
@@ -337,7 +344,8 @@ impl Reader for Std<'_> {
     }
 }
 
-/// Reads the names as another contender does, and sorts them in memory that is not reused, as with `collect`.
+/// A contender that reads names in the same way as another one, and sorts them in memory that is
+/// not reused.
 struct Collected<R>(R);
 
 impl<R: Reader> Reader for Collected<R> {
@@ -365,7 +373,7 @@ impl Reader for StdSorted<'_> {
     }
 }
 
-/// All that open the directory, read it and close it, the bare loop first.
+/// Returns the contenders that open the directory, read it and close it, the bare loop first.
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     let names = || dir.oracle(Answer::Names);
     let raw = Raw { dir, buffer: Vec::with_capacity(Buffer::DEFAULT_CAPACITY) };
@@ -380,7 +388,7 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     all
 }
 
-/// The bare loop, and all that sort by the bytes of the names.
+/// Returns the bare loop, and the contenders that sort by the bytes of the names.
 pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
     let by_std =
         Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
@@ -393,18 +401,19 @@ pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
     all
 }
 
-/// The parts of a sorted reading: listing without sorting, and only reading.
+/// Returns the parts of a sorted reading: a listing without a sort, and only reading.
 pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
     let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Unsorted));
     [listing, lendir(dir).named("lendir, only read")]
 }
 
-/// All that read an open directory again, after the loop that opens it.
+/// Returns the bare loop, then the contenders that read an open directory again.
 pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
     vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)]
 }
 
-/// What only one of the first two directories has: each name of one looked up in the other, and one loop through both.
+/// Returns two contenders that find the names that only one of two directories has: by looking up
+/// each name of one in the other, and by one loop through both.
 pub fn compared(dir: &Directory) -> Vec<Contender<'_>> {
     let both = Rc::new([0, 1].map(|number| {
         let mut listing = Listing::new();

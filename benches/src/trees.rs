@@ -1,4 +1,5 @@
-//! The trees that the benchmarks walk, and the oracle over them.
+//! The trees that the benchmarks walk, and the oracle for each. They do not know how they are
+//! walked.
 
 use crate::contender::{Oracle, hash};
 use crate::directories::{fastest_root, file_system, records};
@@ -8,25 +9,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An existing tree. A tree made for a benchmark is removed on drop.
+/// An existing tree. A tree that was made for a benchmark is removed on drop.
 pub struct Tree {
     pub label: String,
     path: PathBuf,
     _made: Option<TempDir>,
 }
 
-/// What a contender answers with.
+/// The kind of a contender's answer.
 #[derive(Clone, Copy)]
 pub enum Answer {
-    /// The hash of all names: those of a directory together, then those below each directory in it.
+    /// The hash of all names: the names of a directory, then the contents of each subdirectory.
     ByDirectory(Order),
-    /// The hash of all names, each followed by those below it.
+    /// The hash of all names, each followed by its contents.
     ByEntry(Order),
-    /// The hash of all paths, each followed by those below it, in the order of the directories.
+    /// The hash of all paths, each followed by its contents, in the order of the directories.
     Paths,
     /// The bytes of all names, for contenders whose threads have no common order.
     Bytes,
-    /// The bytes of all records, those of `.` and `..` too.
+    /// The bytes of all records, including the records of `.` and `..`.
     Records,
 }
 
@@ -37,7 +38,7 @@ pub enum Order {
 }
 
 impl Tree {
-    /// An existing tree.
+    /// Returns an existing tree.
     pub fn at(label: String, path: PathBuf) -> Self {
         Self { label, path, _made: None }
     }
@@ -50,7 +51,7 @@ impl Tree {
         file_system(&self.path)
     }
 
-    /// Answers as recursive `std::fs::read_dir` does.
+    /// Returns the oracle, which reads the tree by a recursive `std::fs::read_dir`.
     pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
         Oracle::new(&self.label, false, move || {
             let order = match answer {
@@ -73,7 +74,7 @@ impl Tree {
         })
     }
 
-    /// Its directories, each after its parent.
+    /// Returns the directories, each after its parent.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         Level::read(&self.path, Order::Directory)
@@ -86,11 +87,11 @@ impl Tree {
 pub struct Step {
     /// The name in its parent, or the path of the root.
     pub name: CString,
-    /// How many directories are in it.
+    /// The number of its subdirectories.
     pub directories: usize,
 }
 
-/// A directory and all below it, as `std` reads it. Links are not followed.
+/// Reads a directory and its contents by `std`. Links are not followed.
 struct Level(Vec<(Vec<u8>, Option<Level>)>);
 
 impl Level {
@@ -108,7 +109,8 @@ impl Level {
         if order == Order::Sorted {
             entries.sort_unstable();
         }
-        // Only now, because the directory is closed: a long chain would exhaust the descriptors.
+        // Only now, because the directory is closed. Otherwise a long chain would exhaust the
+        // descriptors.
         let entries = entries.into_iter().map(|(name, is_dir)| {
             let below = is_dir.then(|| Self::read(&path.join(OsStr::from_bytes(&name)), order));
             (name, below)
@@ -156,7 +158,7 @@ impl Level {
     }
 }
 
-/// A tree that is made when its turn comes.
+/// A tree that is made when it is needed.
 #[derive(Clone, Copy)]
 pub enum Fixture {
     /// 273 directories: 16 in each, two levels deep, with 8 files each.

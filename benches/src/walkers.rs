@@ -1,4 +1,4 @@
-//! Contenders that walk a tree.
+//! Contenders that walk a tree. They do not know how they are measured.
 
 use crate::contender::{Contender, Reader};
 use crate::readers::{FLAGS, bare};
@@ -9,12 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// The base of every other walk. It knows all directories beforehand, reads each as the bare loop does, opens it relative to its
-/// parent, and closes a parent once the last directory in it is open.
+/// The bare walk, which is the base of every other walk. It knows all directories beforehand. It
+/// opens each directory relative to its parent and reads it by the bare loop. It closes a parent
+/// once the last subdirectory is open.
 fn bare_walk(tree: &Tree) -> Contender<'_> {
     let steps = tree.steps();
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
-    let mut open = Vec::new(); // with the number of directories still to be opened in each
+    let mut open = Vec::new(); // each with the number of subdirectories that are not yet open
     Contender::counting("bare walk", tree.oracle(Answer::Records), move || {
         let mut bytes = 0;
         for step in &steps {
@@ -70,7 +71,7 @@ impl Reader for WalkingSorted<'_> {
     }
 }
 
-/// `walk`: every entry in one loop.
+/// Returns a contender that reads every entry in one loop, by `walk`.
 pub fn walk(tree: &Tree) -> Contender<'_> {
     Contender::reading(
         "lendir, walk",
@@ -105,7 +106,7 @@ impl<F: Fn() -> Walk> Reader for EachEntry<F> {
     }
 }
 
-/// An iterator of owned paths. It takes whole paths, not names.
+/// A contender that iterates over owned paths. It takes whole paths, not names.
 pub fn walk_paths(tree: &Tree) -> Contender<'_> {
     Contender::reading("lendir, walk, paths", tree.oracle(Answer::Paths), OwnedPaths(tree))
 }
@@ -123,7 +124,8 @@ impl Reader for OwnedPaths<'_> {
 
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
 
-/// Goes below only once a directory is read and closed, or a long chain would exhaust the descriptors.
+/// Descends only after a directory is read and closed. Otherwise a long chain would exhaust the
+/// descriptors.
 struct Recursive<'a>(&'a Path);
 
 impl Reader for Recursive<'_> {
@@ -146,14 +148,14 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// With one thread per core.
+/// Returns a contender that walks with one thread for each core.
 pub fn lendir_parallel(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), || {
         walked_bytes(tree.path(), cores())
     })
 }
 
-/// Walks on several threads, and counts the bytes of all names.
+/// Walks on several threads, and returns the bytes of all names.
 pub fn walked_bytes(root: &Path, threads: usize) -> u64 {
     let walk = lendir::walk_dirs(root).expect("cannot open the root");
     let parts = walk.run_parallel(threads, |worker| {
@@ -168,12 +170,12 @@ pub fn walked_bytes(root: &Path, threads: usize) -> u64 {
     parts.into_iter().sum()
 }
 
-/// How many threads a contender that uses all cores has.
+/// Returns the number of threads of a contender that uses all cores.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// The bare walk first.
+/// Returns the contenders, the bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let sorted = WalkingSorted { root: tree.path(), listing: Listing::new() };
     vec![
