@@ -6,6 +6,8 @@ use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::{HEADER, Records};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
@@ -30,8 +32,16 @@ pub(crate) struct Arena {
     pub(crate) path: Vec<u8>,
     /// The depth of that directory.
     pub(crate) depth: usize,
+    pub(crate) limit: Option<Limit>,
+}
+
+/// The conditions under which reading a directory fails before its end.
+pub(crate) struct Limit {
     /// The number of bytes that records may take.
-    pub(crate) limit: Option<usize>,
+    pub(crate) bytes: usize,
+    /// Whether another thread no longer needs the directory. It is checked before each batch and
+    /// each query, so at most one call is under way.
+    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 /// The least memory that a batch is read into.
@@ -58,6 +68,7 @@ impl Arena {
         records_start: usize,
         records_end: usize,
     ) -> io::Result<usize> {
+        self.check_limit()?;
         let batch = MAX_BATCH.min(FIRST_BATCH + records_end - records_start);
         if self.memory.len() < records_end + MIN_ROOM {
             self.grow(records_end, batch)?;
@@ -68,10 +79,19 @@ impl Arena {
         Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
+    /// Returns an error if another thread no longer needs the directory.
+    #[inline]
+    pub(crate) fn check_limit(&self) -> io::Result<()> {
+        match &self.limit {
+            Some(limit) if limit.is_over.load(Relaxed) => Err(io::ErrorKind::Interrupted.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Grows by the size of a batch, or up to the limit.
     #[cold]
     fn grow(&mut self, records_end: usize, batch: usize) -> io::Result<()> {
-        let max = self.limit.map_or(usize::MAX, |limit| limit + MIN_ROOM);
+        let max = self.limit.as_ref().map_or(usize::MAX, |limit| limit.bytes + MIN_ROOM);
         if records_end + MIN_ROOM > max {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -130,12 +150,13 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Arena, MAX_BATCH, MIN_ROOM, Span, grow};
+    use super::{Arc, Arena, Limit, MAX_BATCH, MIN_ROOM, Span, grow};
     use std::io;
 
     #[test]
     fn room_beyond_the_limit_is_refused() {
-        let mut arena = Arena { limit: Some(MAX_BATCH), ..Arena::default() };
+        let limit = Limit { bytes: MAX_BATCH, is_over: Arc::default() };
+        let mut arena = Arena { limit: Some(limit), ..Arena::default() };
         for used in [0, MAX_BATCH - 1, MAX_BATCH] {
             assert!(arena.make_room(0, used).is_ok_and(|room| room >= MIN_ROOM), "{used}");
         }

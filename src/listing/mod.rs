@@ -17,6 +17,7 @@ use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::{MIN_RECORD, Phase};
+pub(crate) use arena::Limit;
 use arena::{Arena, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{SeekFrom, seek};
@@ -137,9 +138,8 @@ impl Listing {
         self.extent
     }
 
-    /// Sets the number of bytes that records may take. Reading a larger directory fails for lack of memory.
-    pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
-        self.arena.limit = Some(bytes);
+    pub(crate) fn with_limit(mut self, limit: Limit) -> Self {
+        self.arena.limit = Some(limit);
         self
     }
 
@@ -319,6 +319,7 @@ impl Listing {
     fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for &span in &self.spans[first..self.extent.entries] {
+            self.arena.check_limit()?;
             let entry = ListedEntry { span, arena: &self.arena };
             match entry.file_type(dir) {
                 Ok(file_type) => self.arena.set_d_type(span, file_type),

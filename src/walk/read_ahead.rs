@@ -1,23 +1,33 @@
-//! `ReadAhead`: threads that open and read the directories that a `Walk` comes to next, before it does.
+//! `ReadAhead`: helper threads that open and read the directories that a `Walk` will descend into
+//! next.
 //!
 //! ```text
-//! list    the directories that the tree comes to next, in its order, as far as they are known
-//!         share/doc   share/doc/apt   share/doc/bash   share/icons   share/man   src
-//!         begun       read            to do            read          to do       to do
+//! list   the directories that come next, in the order of the walk
+//!        share/doc   share/doc/apt   share/doc/bash   share/doc/{curl, dash}   share/{icons, man}
+//!        done        done            begun            pending                  pending
 //! ```
 //!
-//! The tree takes from the front. A thread reads the first one that is to do, and puts the directories in it right behind it. Only
-//! what went well is handed over. After any failure, the tree does it itself as if nobody had tried, so errors, mounts, links and
-//! unreadable directories have one way through the code.
+//! A helper thread takes the first pending directory, opens and reads it, and inserts the
+//! directories in it behind it, as pending. The walk removes from the front. It lists the rest of
+//! its current directory when it first descends into a child.
 //!
-//! Nobody tells the list what the caller skips: when the tree goes below an entry, its depth and its rank tell which items are passed.
+//! Only success is handed over. After any failure the walk opens and reads the directory itself, so
+//! errors, mounts, links and unreadable directories have one way through the code.
+//!
+//! On warm caches, handing a directory over costs about as much as reading it. So helper threads
+//! work only where calls wait: each directory that took long permits the next ones to be read
+//! ahead.
+//!
+//! `ReadAhead` does not know what the caller skips. The [`Place`] of the entry that the walk
+//! descends into tells which directories the walk has passed.
 
 use crate::cursor::opener::{OpenDir, Opener};
 use crate::cursor::options::Options;
 use crate::cursor::raw_open;
-use crate::listing::{Content, Extent, Listing, Order};
+use crate::listing::{Content, Extent, Limit, Listing, Order};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry_state::EntryState;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -26,95 +36,118 @@ use std::ffi::CString;
 use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-/// How many items from the front the threads read, for each of them: enough that none waits for the tree while that takes what
-/// the others have read. When half of that is left, one is woken: it then finds several to do.
-const NEAR: usize = 4;
-/// How many descriptors are open ahead, for each thread. Half of them is for what is not near any more, as others came before it.
-const OPEN: usize = 2 * NEAR;
-/// A directory whose records take more bytes is left to the tree. With [`OPEN`], this bounds the memory.
+/// The number of items at the front of the list that may be begun, for each thread. It is enough
+/// that no thread waits for the walk while the walk removes what the others have read.
+const NEAR_COUNT: usize = 4;
+/// The number of descriptors that may be open ahead, for each thread. Half of them are for
+/// directories that were near the front before others were inserted there.
+const OPEN_COUNT: usize = 2 * NEAR_COUNT;
+/// The most bytes that the records of a directory may take. A larger one is left to the walk.
 const MAX_BYTES: usize = 256 * 1024;
-/// The longest list, for each thread. It then gives up what is last, of which the tree tells it again: a longer one would take
-/// memory, and in a wide directory time, for nothing.
-const ITEMS: usize = 16 * NEAR;
 
-/// Dropped, it waits until its threads have ended.
+/// The time in which a directory without entries is read if no call waits, in microseconds. Most
+/// take 5 to 20. An interrupt alone can make it 50.
+const FAST_MICROS: usize = 60;
+/// The time that each entry adds. Most add 0.1 to 0.5.
+const ENTRY_MICROS: usize = 1;
+/// The cost of a directory that is read ahead in vain, in microseconds. A directory that waits
+/// permits the walk to read ahead as many as cost the time that it took.
+const COST_MICROS: usize = 4;
+/// The most directories that one wait permits. A thread that was preempted only seems to have
+/// waited.
+const MAX_BUDGET: usize = 1024;
+/// The cost of starting a thread, in directories.
+const START_COST: usize = 25;
+/// Whether each directory counts as one that waited, so that tests use the threads.
+const ALWAYS: bool = cfg!(any(debug_assertions, lendir_shuttle));
+
+/// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
     shared: Arc<Shared>,
+    /// The depths on the current path whose remaining entries were listed. Each entry is looked
+    /// at once, even if what was listed is given up.
+    listed: Vec<usize>,
 }
 
 struct Shared {
     order: Order,
     max_depth: usize,
-    near: usize,
-    max_items: usize,
-    /// Each descriptor that is open ahead has a clone, and this is one.
+    near_count: usize,
+    /// The number of directories that may be read ahead before another one waits.
+    budget: AtomicUsize,
+    is_over: Arc<AtomicBool>,
+    /// Counts descriptors: each one that is open ahead has a clone.
     open: Arc<()>,
     state: Mutex<State>,
-    /// Idle threads wait for it.
-    called: Condvar,
-    /// The tree waits for it.
-    done: Condvar,
+    /// Idle helper threads wait for it.
+    helper_signal: Condvar,
+    /// The walk waits for it.
+    walk_signal: Condvar,
 }
 
 struct State {
     list: VecDeque<Item>,
-    /// How many descriptors may be open ahead. Less once the system has refused one.
+    /// The number of descriptors that may be open ahead. It is lower once the system has refused
+    /// one.
     max_open: usize,
-    /// Numbers the items that are begun.
-    begun: u64,
     threads: Vec<thread::JoinHandle<()>>,
     max_threads: usize,
-    /// How many threads are idle, and not called yet.
-    idle: usize,
-    /// How many calls no thread has heard yet.
-    calls: usize,
-    tree_waits: bool,
-    is_over: bool,
+    idle_count: usize,
+    walk_waits: bool,
 }
 
-/// A directory that the tree comes to.
+/// Some siblings that are pending, or one directory that is begun or done.
 struct Item {
-    place: Place,
+    siblings: Arc<Siblings>,
+    range: Range<usize>,
     progress: Progress,
 }
 
-/// Where an entry is on the way of the tree.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) depth: usize,
-    /// How many entries of its directory come after it.
-    pub(crate) rank: usize,
-}
-
-impl Place {
-    /// Whether the tree has passed over it when it comes to `other`, which has no item before it.
-    fn is_before(self, other: Self) -> bool {
-        self.depth > other.depth || self.depth == other.depth && self.rank > other.rank
-    }
-}
-
 enum Progress {
-    ToDo(Arc<Parent>, CString),
-    Begun(u64),
-    /// `None` if it did not go well.
+    Pending,
+    Begun,
+    /// `None` if opening or reading it failed.
     Done(Option<Read>),
 }
 
+/// The directories in a directory, in the order of the walk.
+struct Siblings {
+    parent: Arc<Dir>,
+    depth: usize,
+    children: Vec<Child>,
+}
+
+/// A directory among its siblings.
+struct Child {
+    name: CString,
+    following_count: usize,
+}
+
+/// The position of an entry in the order of the walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) depth: usize,
+    /// The number of entries of its directory that come after it.
+    pub(crate) following_count: usize,
+}
+
 /// A directory that is open ahead.
-struct Parent {
-    dir: OwnedFd,
+struct Dir {
+    fd: OwnedFd,
     end_marker: EndMarker,
     opener: Opener,
     _counted: Arc<()>,
 }
 
+/// A directory that was read ahead.
 struct Read {
-    parent: Arc<Parent>,
+    dir: Arc<Dir>,
     content: Content,
 }
 
-/// The entries of the current directory that are left.
+/// The entries of the current directory that the walk has yet to yield.
 pub(crate) struct Rest<'a> {
     pub(crate) listing: &'a Listing,
     pub(crate) range: Range<usize>,
@@ -125,121 +158,234 @@ pub(crate) struct Rest<'a> {
 
 /// A directory to read.
 struct Job {
-    number: u64,
-    depth: usize,
-    parent: Arc<Parent>,
-    name: CString,
-    counted: Arc<()>,
+    siblings: Arc<Siblings>,
+    index: usize,
 }
 
 impl ReadAhead {
     pub(crate) fn new(threads: usize, order: Order, options: &Options) -> Self {
         let state = State {
             list: VecDeque::new(),
-            max_open: threads.saturating_mul(OPEN),
-            begun: 0,
+            max_open: threads.saturating_mul(OPEN_COUNT).saturating_add(options.max_open),
             threads: Vec::new(),
             max_threads: threads,
-            idle: 0,
-            calls: 0,
-            tree_waits: false,
-            is_over: false,
+            idle_count: 0,
+            walk_waits: false,
         };
         let shared = Shared {
             order,
             max_depth: options.max_depth,
-            near: threads.saturating_mul(NEAR),
-            max_items: threads.saturating_mul(ITEMS),
+            near_count: threads.saturating_mul(NEAR_COUNT),
+            budget: AtomicUsize::new(0),
+            is_over: Arc::new(AtomicBool::new(false)),
             open: Arc::new(()),
             state: Mutex::new(state),
-            called: Condvar::new(),
-            done: Condvar::new(),
+            helper_signal: Condvar::new(),
+            walk_signal: Condvar::new(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), listed: Vec::new() }
     }
 
-    /// The tree goes below the entry at `place`. Returns what was read of it, which may be under way. `rest` is what comes after it, if
-    /// it can have been read.
+    /// Returns the directory at `place`, which the walk descends into, if it was read ahead.
+    /// Waits for a thread that has begun it. `rest` is `None` if the entry cannot be a directory
+    /// itself.
     pub(crate) fn take(
         &mut self,
         place: Place,
         rest: Option<Rest<'_>>,
     ) -> Option<(OpenDir, Content)> {
-        let shared = &self.shared;
+        let Self { shared, listed } = self;
+        while listed.last().is_some_and(|depth| *depth > place.depth) {
+            listed.pop();
+        }
         let mut state = shared.lock();
         state.pass(place);
-        let rest = rest?;
-        if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
-            let below = shared.rest(&mut state, rest, place.depth);
-            shared.insert(&mut state, 0, below);
-            Shared::call(shared, state);
-            return None;
+        let mut read = None;
+        if let Some(rest) = rest {
+            while state.is_begun(place) {
+                state.walk_waits = true;
+                state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            read = state.remove(place).and_then(Read::hand_over);
+            if read.is_none() {
+                // The walk may read other entries, so the counts of those read ahead do not hold.
+                state.pass(place);
+            }
+            if listed.last() != Some(&place.depth)
+                && shared.list_rest(&mut state, rest, place.depth)
+            {
+                listed.push(place.depth);
+            }
+            if read.is_some() {
+                listed.push(place.depth + 1);
+            }
         }
-        let is_at = |item: &&mut Item| item.place == place;
-        while let Some(Item { progress: Progress::Begun(_), .. }) =
-            state.list.front_mut().filter(is_at)
-        {
-            state.tree_waits = true;
-            state = shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.list.front_mut().filter(is_at)?;
-        let item = state.list.pop_front()?;
-        let read = if let Progress::Done(read) = item.progress {
-            read.and_then(Read::hand_over)
-        } else {
-            None
-        };
-        if read.is_none() {
-            // The tree reads it itself, and perhaps other entries: the ranks of those that were read ahead are none of its.
-            state.pass(place);
-        }
-        Shared::call(shared, state);
+        Shared::wake(shared, state);
         read
     }
 
-    /// Another tree begins.
+    /// Notes how long the walk itself took to read a directory.
+    pub(crate) fn note(&self, elapsed: Duration, entry_count: usize) {
+        self.shared.note(elapsed, entry_count);
+    }
+
+    /// Forgets the tree, because the walk begins the next one.
     pub(crate) fn clear(&mut self) {
+        self.listed.clear();
         self.shared.lock().list.clear();
     }
 
-    /// The system has refused the tree a descriptor: gives some back. Returns whether any can still be open.
+    /// Gives up half of the descriptors that are open ahead, because the system has refused one to
+    /// the walk. Returns whether one was closed.
     pub(crate) fn lower_limit(&mut self) -> bool {
-        self.shared.lower_limit()
+        let shared = &self.shared;
+        shared.lower_limit(&mut shared.lock())
     }
 }
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
-        state.is_over = true;
+        self.shared.is_over.store(true, Relaxed);
         state.list.clear();
         let threads = mem::take(&mut state.threads);
         drop(state);
-        self.shared.called.notify_all();
+        if !threads.is_empty() {
+            self.shared.helper_signal.notify_all(); // a system call
+        }
         for thread in threads {
             let _ = thread.join();
         }
     }
 }
 
+impl Place {
+    /// Returns `true` if the walk has passed this place when it descends into the entry at
+    /// `other`. This place must be the first in the list.
+    fn is_before(self, other: Self) -> bool {
+        self.depth > other.depth
+            || self.depth == other.depth && self.following_count > other.following_count
+    }
+}
+
+impl Item {
+    fn pending(siblings: Siblings) -> Self {
+        let range = 0..siblings.children.len();
+        Self { siblings: Arc::new(siblings), range, progress: Progress::Pending }
+    }
+
+    /// Returns the place of its first directory.
+    fn place(&self) -> Place {
+        let Siblings { depth, children, .. } = &*self.siblings;
+        Place { depth: *depth, following_count: children[self.range.start].following_count }
+    }
+
+    fn is_pending(&self) -> bool {
+        matches!(self.progress, Progress::Pending)
+    }
+}
+
+impl Siblings {
+    /// Returns the directories among these entries. `None` if there are none.
+    fn new(
+        listing: &Listing,
+        range: Range<usize>,
+        depth: usize,
+        parent: impl FnOnce() -> Arc<Dir>,
+    ) -> Option<Self> {
+        let end = range.end;
+        let child = |index| {
+            #[cfg(test)]
+            tests::LOOKED_AT.with(|count| count.set(count.get() + 1));
+            let entry = listing.get(index).expect("BUG: an entry is missing");
+            let state =
+                EntryState::from_type(entry.d_type()).filter(|state| state.can_be_directory());
+            state.map(|_| Child {
+                name: entry.name_cstr().to_owned(),
+                following_count: end - 1 - index,
+            })
+        };
+        let children: Vec<_> = range.filter_map(child).collect();
+        (!children.is_empty()).then(|| Self { parent: parent(), depth, children })
+    }
+}
+
 impl Read {
-    /// What the tree takes over. If others still need the descriptor, the tree gets another one.
+    /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
+    /// this one.
     fn hand_over(self) -> Option<(OpenDir, Content)> {
-        let end_marker = self.parent.end_marker;
-        let dir = match Arc::try_unwrap(self.parent) {
-            Ok(parent) => parent.dir,
-            Err(shared) => fcntl_dupfd_cloexec(&shared.dir, 0).ok()?,
+        let end_marker = self.dir.end_marker;
+        let dir = match Arc::try_unwrap(self.dir) {
+            Ok(dir) => dir.fd,
+            Err(shared) => fcntl_dupfd_cloexec(&shared.fd, 0).ok()?,
         };
         Some((OpenDir { dir, end_marker, unreadable: None }, self.content))
     }
 }
 
 impl State {
-    /// Gives up what the tree has passed over when it comes to `place`: what is below that is before it, too.
+    /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
-        while self.list.front().is_some_and(|item| item.place.is_before(place)) {
-            self.list.pop_front();
+        let passed = |item: &Item| Some(item.place()).filter(|passed| passed.is_before(place));
+        while let Some(passed) = self.list.front().and_then(passed) {
+            self.remove(passed);
         }
+    }
+
+    fn is_begun(&self, place: Place) -> bool {
+        let front = self.list.front();
+        front.is_some_and(|item| item.place() == place && matches!(item.progress, Progress::Begun))
+    }
+
+    /// Removes the directory at `place` if it is the first in the list. Returns it if it was read.
+    fn remove(&mut self, place: Place) -> Option<Read> {
+        let item = self.list.front_mut().filter(|item| item.place() == place)?;
+        item.range.start += 1;
+        if !item.range.is_empty() {
+            return None;
+        }
+        let item = self.list.pop_front()?;
+        if let Progress::Done(read) = item.progress { read } else { None }
+    }
+
+    /// Makes the last directory that was read pending again, to close its descriptor, but none of
+    /// the first `kept_count` items. Returns `false` if there is none.
+    fn give_up_last(&mut self, kept_count: usize) -> bool {
+        let is_done = |item: &Item| matches!(item.progress, Progress::Done(Some(_)));
+        let Some(index) = self.list.iter().rposition(is_done).filter(|index| *index >= kept_count)
+        else {
+            return false;
+        };
+        let depth = self.list[index].place().depth;
+        let after = self.list.iter().skip(index + 1);
+        let below_count = after.take_while(|item| item.place().depth > depth).count();
+        self.list.drain(index + 1..index + 1 + below_count);
+        self.list[index].progress = Progress::Pending;
+        true
+    }
+
+    /// Notes the end of a job, unless the walk has passed the directory.
+    fn finish(&mut self, job: &Job, done: Option<(Read, Option<Siblings>)>) {
+        let is_it = |item: &Item| {
+            Arc::ptr_eq(&item.siblings, &job.siblings)
+                && item.range.start == job.index
+                && matches!(item.progress, Progress::Begun)
+        };
+        let Some(index) = self.list.iter().position(is_it) else { return };
+        let (read, below) = done.unzip();
+        self.list[index].progress = Progress::Done(read);
+        if let Some(below) = below.flatten() {
+            self.list.insert(index + 1, Item::pending(below));
+        }
+    }
+}
+
+/// Returns the budget after a directory with so many entries was read in this time.
+fn next_budget(budget: usize, micros: usize, entry_count: usize) -> usize {
+    if micros > FAST_MICROS + ENTRY_MICROS * entry_count {
+        budget.max(micros / COST_MICROS).min(MAX_BUDGET)
+    } else {
+        budget.saturating_sub(1)
     }
 }
 
@@ -248,53 +394,62 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn insert(&self, State { list, .. }: &mut State, at: usize, items: Vec<Item>) {
-        list.rotate_left(at);
-        items.into_iter().rev().for_each(|item| list.push_front(item));
-        list.rotate_right(at);
-        list.truncate(self.max_items);
+    fn is_worthwhile(&self) -> bool {
+        self.budget.load(Relaxed) > 0
     }
 
-    /// How many descriptors are open ahead.
-    fn open(&self) -> usize {
+    /// Notes that a directory with so many entries was read in this time.
+    fn note(&self, elapsed: Duration, entry_count: usize) {
+        let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
+        let budget = if ALWAYS {
+            MAX_BUDGET
+        } else {
+            next_budget(self.budget.load(Relaxed), micros, entry_count)
+        };
+        self.budget.store(budget, Relaxed);
+    }
+
+    fn open_count(&self) -> usize {
         Arc::strong_count(&self.open) - 1
     }
 
-    /// One more descriptor is open ahead. For it, items behind the first `kept` are given up, the last first. `None` if that is not
-    /// enough.
-    fn count(&self, state: &mut State, kept: usize) -> Option<Arc<()>> {
-        while self.open() >= state.max_open && state.list.len() > kept {
-            state.list.pop_back();
+    /// Counts one more descriptor. If too many are open, closes those of directories behind the
+    /// first `kept_count` items. Returns `None` if that is not enough.
+    fn count(&self, state: &mut State, kept_count: usize) -> Option<Arc<()>> {
+        while self.open_count() >= state.max_open {
+            if !state.give_up_last(kept_count) {
+                return None;
+            }
         }
-        (self.open() < state.max_open).then(|| Arc::clone(&self.open))
+        Some(Arc::clone(&self.open))
     }
 
-    fn lower_limit(&self) -> bool {
-        let mut state = self.lock();
-        state.max_open = self.open() / 2;
-        while self.open() > state.max_open && state.list.pop_back().is_some() {}
-        state.max_open > 0
+    /// Closes half of the descriptors that are open ahead, and allows no more from then on. Returns
+    /// `false` if none was closed, because only calls under way need them.
+    fn lower_limit(&self, state: &mut State) -> bool {
+        let open_count = self.open_count();
+        state.max_open = open_count / 2;
+        while self.open_count() > state.max_open && state.give_up_last(0) {}
+        while self.open_count() > state.max_open && state.list.pop_back().is_some() {}
+        self.open_count() < open_count
     }
 
-    /// Where the first item to do is, if it is near.
-    fn first_to_do(&self, state: &State) -> Option<usize> {
-        state
-            .list
-            .iter()
-            .take(self.near)
-            .position(|item| matches!(item.progress, Progress::ToDo(..)))
+    /// Returns the index of the first pending item, if it is near the front.
+    fn first_pending(&self, state: &State) -> Option<usize> {
+        state.list.iter().take(self.near_count).position(Item::is_pending)
     }
 
-    /// Calls a thread, or starts one, if there is enough to do. Gives up the lock before it calls: that thread takes it next.
-    fn call(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        if shared.first_to_do(&state).is_none_or(|at| at > shared.near / 2) {
+    /// Wakes a thread, or starts one, if there is something for it.
+    fn wake(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let budget = shared.budget.load(Relaxed);
+        if budget == 0 || shared.first_pending(&state).is_none() {
             return;
         }
-        if state.idle > 0 {
-            (state.idle, state.calls) = (state.idle - 1, state.calls + 1);
-            drop(state);
-            shared.called.notify_one();
-        } else if state.threads.len() < state.max_threads {
+        if state.idle_count > 0 {
+            drop(state); // first: the thread needs the lock
+            shared.helper_signal.notify_one();
+        } else if state.threads.len() < state.max_threads && budget >= START_COST {
+            shared.budget.store(budget - START_COST, Relaxed);
             let shared = Arc::clone(shared);
             match thread::Builder::new().spawn(move || Self::work(&shared)) {
                 Ok(thread) => state.threads.push(thread),
@@ -303,147 +458,149 @@ impl Shared {
         }
     }
 
-    /// What a thread does.
+    /// Reads directories ahead until the walk is dropped.
     fn work(shared: &Arc<Self>) {
-        let mut listing = Listing::with_order(shared.order).with_limit(MAX_BYTES);
+        let limit = Limit { bytes: MAX_BYTES, is_over: Arc::clone(&shared.is_over) };
+        let mut listing = Listing::with_order(shared.order).with_limit(limit);
         let mut state = shared.lock();
-        while !state.is_over {
-            let Some(job) = shared.begin(&mut state) else {
-                state.idle += 1;
-                while state.calls == 0 && !state.is_over {
-                    state = shared.called.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-                state.calls = state.calls.saturating_sub(1);
+        while !shared.is_over.load(Relaxed) {
+            let Some((job, counted)) = shared.begin(&mut state) else {
+                state.idle_count += 1;
+                state = shared.helper_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle_count -= 1;
                 continue;
             };
-            Self::call(shared, state);
-            let number = job.number;
-            let done = catch_unwind(AssertUnwindSafe(|| shared.read(&mut listing, job)));
-            let (read, below) = done.ok().flatten().unzip();
+            Self::wake(shared, state);
+            let begin = Instant::now();
+            let read = || shared.read(&mut listing, &job, counted);
+            let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
+            shared.note(begin.elapsed(), if done.is_some() { listing.len() } else { 0 });
             state = shared.lock();
-            let is_it =
-                |item: &Item| matches!(item.progress, Progress::Begun(begun) if begun == number);
-            // Or the tree has passed over it.
-            if let Some(at) = state.list.iter().position(is_it) {
-                state.list[at].progress = Progress::Done(read);
-                shared.insert(&mut state, at + 1, below.unwrap_or_default());
-            }
-            if mem::take(&mut state.tree_waits) {
-                drop(state);
-                shared.done.notify_one();
+            state.finish(&job, done);
+            drop(job);
+            if mem::take(&mut state.walk_waits) {
+                drop(state); // first: the walk needs the lock
+                shared.walk_signal.notify_one();
                 state = shared.lock();
             }
         }
     }
 
-    /// Begins the first directory that is to do.
-    fn begin(&self, state: &mut State) -> Option<Job> {
-        let at = self.first_to_do(state)?;
-        let counted = self.count(state, at + 1)?;
-        let number = state.begun;
-        state.begun += 1;
-        let Item { place, progress } = &mut state.list[at];
-        let Progress::ToDo(parent, name) = mem::replace(progress, Progress::Begun(number)) else {
-            return None;
-        };
-        Some(Job { number, depth: place.depth, parent, name, counted })
+    /// Begins the first pending directory.
+    fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
+        let index = self.first_pending(state).filter(|_| self.is_worthwhile())?;
+        let counted = self.count(state, index)?;
+        let item = &mut state.list[index];
+        let (siblings, start) = (Arc::clone(&item.siblings), item.range.start);
+        if item.range.len() == 1 {
+            item.progress = Progress::Begun;
+        } else {
+            item.range.start += 1;
+            let range = start..start + 1;
+            let begun = Item { siblings: Arc::clone(&siblings), range, progress: Progress::Begun };
+            state.list.insert(index, begun);
+        }
+        Some((Job { siblings, index: start }, counted))
     }
 
-    /// Opens and reads a directory. Returns items for those in it, too.
-    fn read(&self, listing: &mut Listing, job: Job) -> Option<(Read, Vec<Item>)> {
-        let Job { depth, parent, name, counted, .. } = job;
+    /// Opens and reads a directory. Returns the directories in it, too. `counted` counts its
+    /// descriptor.
+    fn read(
+        &self,
+        listing: &mut Listing,
+        job: &Job,
+        counted: Arc<()>,
+    ) -> Option<(Read, Option<Siblings>)> {
+        let Siblings { parent, depth, children } = &*job.siblings;
         let mut opener = parent.opener;
-        let found = opener.open_ahead((parent.dir.as_fd(), parent.end_marker), &name);
-        drop(parent);
+        let name = &children[job.index].name;
+        let found = opener.open_ahead((parent.fd.as_fd(), parent.end_marker), name);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
-            self.lower_limit();
+            self.lower_limit(&mut self.lock());
         }
-        let OpenDir { dir, end_marker, .. } = found.ok()??;
+        let OpenDir { dir: fd, end_marker, .. } = found.ok()??;
         listing
-            .read_behind(Extent::default(), dir.as_fd(), end_marker)
+            .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
             .filter(|()| !listing.is_removed())?;
-        let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
-        let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
-        Some((Read { parent, content: listing.content() }, below))
+        let dir = Arc::new(Dir { fd, end_marker, opener, _counted: counted });
+        let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
+        let below = Siblings::new(listing, range, depth + 1, || Arc::clone(&dir));
+        Some((Read { dir, content: listing.content() }, below))
     }
 
-    /// Items for what is left of the current directory of the tree.
-    fn rest(&self, state: &mut State, rest: Rest<'_>, depth: usize) -> Vec<Item> {
+    /// Adds the remaining directories of the walk's current directory to the list, if calls wait
+    /// and a descriptor is free. Returns whether the entries were looked at.
+    fn list_rest(&self, state: &mut State, rest: Rest<'_>, depth: usize) -> bool {
         let Rest { listing, range, dir, end_marker, opener } = rest;
-        let parent = || {
-            let counted = self.count(state, 0)?;
-            let dir = fcntl_dupfd_cloexec(dir, 0).ok()?;
-            Some(Arc::new(Parent { dir, end_marker, opener, _counted: counted }))
+        if !self.is_worthwhile() || range.is_empty() {
+            return false;
+        }
+        let is_below = |item: &&Item| item.place().depth > depth;
+        let index = state.list.iter().take_while(is_below).count();
+        let Some(counted) = self.count(state, index) else { return false };
+        let Ok(fd) = fcntl_dupfd_cloexec(dir, 0) else {
+            drop(counted);
+            self.lower_limit(state);
+            return false;
         };
-        self.items(listing, range, depth, parent)
-    }
-
-    /// Items for the directories among these entries, which have this depth and are in `parent`.
-    fn items(
-        &self,
-        listing: &Listing,
-        range: Range<usize>,
-        depth: usize,
-        parent: impl FnOnce() -> Option<Arc<Parent>>,
-    ) -> Vec<Item> {
-        let end = range.end;
-        let entered = |at| {
-            let entry = listing.get(at).expect("BUG: an entry is missing");
-            EntryState::from_type(entry.d_type())
-                .is_some_and(EntryState::can_be_directory)
-                .then_some((at, entry))
-        };
-        let mut entered = range.filter_map(entered).take(self.max_items).peekable();
-        let is_any = depth < self.max_depth && entered.peek().is_some();
-        let Some(parent) = is_any.then(parent).flatten() else { return Vec::new() };
-        let item = |(at, entry): (usize, crate::ListedEntry<'_>)| Item {
-            place: Place { depth, rank: end - 1 - at },
-            progress: Progress::ToDo(Arc::clone(&parent), entry.name_cstr().to_owned()),
-        };
-        entered.map(item).collect()
+        let parent = || Arc::new(Dir { fd, end_marker, opener, _counted: counted });
+        if let Some(siblings) = Siblings::new(listing, range, depth, parent) {
+            state.list.insert(index, Item::pending(siblings));
+        }
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        Arc, AsFd, EndMarker, ITEMS, Item, Listing, NEAR, Opener, Options, Order, Parent, Place,
-        Progress,
+        Arc, AsFd, COST_MICROS, Child, Dir, EndMarker, FAST_MICROS, Item, Listing, MAX_BUDGET,
+        Opener, Options, Order, Place, Progress, Read, ReadAhead, Rest, Siblings, next_budget,
     };
-    use super::{ReadAhead, Rest, Shared};
-    use std::iter;
+    use crate::Walk;
+    use std::cell::Cell;
+    use std::fs::{File, create_dir_all};
+    use tempfile::TempDir;
 
-    fn items(numbers: impl IntoIterator<Item = u64>) -> Vec<Item> {
-        let item =
-            |number| Item { place: Place { depth: 1, rank: 0 }, progress: Progress::Begun(number) };
-        numbers.into_iter().map(item).collect()
+    thread_local! {
+        /// The number of entries that this thread has looked at to list the directories among them.
+        pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 
-    #[test]
-    fn items_go_where_they_belong_and_the_last_of_too_many_are_given_up() {
-        let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
-        let mut state = ahead.shared.lock();
-        let end = 2 * ITEMS as u64;
-        ahead.shared.insert(&mut state, 0, items([0, 1, end]));
-        ahead.shared.insert(&mut state, 2, items(2..end));
-        let numbers = state.list.iter().map(|item| match item.progress {
-            Progress::Begun(number) => number,
-            _ => panic!("another item"),
-        });
-        assert!(numbers.eq(0..ITEMS as u64));
+    fn dir(ahead: &ReadAhead) -> Arc<Dir> {
+        let (end_marker, opener) = (EndMarker::NONE, Opener::new(&Options::default()));
+        let fd = crate::open("/").unwrap();
+        Arc::new(Dir { fd, end_marker, opener, _counted: Arc::clone(&ahead.shared.open) })
     }
 
-    /// Its entries, which the tree reads itself, can be others by then.
+    /// A directory in one of its own.
+    fn item(ahead: &ReadAhead, depth: usize, following_count: usize, progress: Progress) -> Item {
+        let children = vec![Child { name: c"n".to_owned(), following_count }];
+        let siblings = Siblings { parent: dir(ahead), depth, children };
+        Item { progress, ..Item::pending(siblings) }
+    }
+
+    fn done(ahead: &ReadAhead) -> Progress {
+        Progress::Done(Some(Read { dir: dir(ahead), content: Listing::new().content() }))
+    }
+
+    fn new() -> ReadAhead {
+        ReadAhead::new(1, Order::Bytes, &Options::default())
+    }
+
+    fn depths(ahead: &ReadAhead) -> Vec<usize> {
+        ahead.shared.lock().list.iter().map(|item| item.place().depth).collect()
+    }
+
+    /// The walk reads the directory itself, and may find other entries in it.
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
-    fn what_is_below_a_directory_that_is_not_handed_over_is_given_up() {
-        let mut ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
-        let item = |depth, rank, progress| Item { place: Place { depth, rank }, progress };
-        let below = [(2, 1), (3, 0), (2, 0), (1, 0)]
-            .map(|(depth, rank)| item(depth, rank, Progress::Begun(0)));
-        let front = item(1, 1, Progress::Done(None));
-        ahead.shared.lock().list.extend([front].into_iter().chain(below));
+    fn failed_directory_takes_those_below_it_along() {
+        let mut ahead = new();
+        let all = [(1, 1), (2, 1), (3, 0), (2, 0), (1, 0)]
+            .map(|(depth, following)| item(&ahead, depth, following, Progress::Done(None)));
+        ahead.shared.lock().list.extend(all);
         let (listing, dir) = (Listing::new(), crate::open("/").unwrap());
         let rest = Rest {
             listing: &listing,
@@ -452,48 +609,85 @@ mod tests {
             end_marker: EndMarker::NONE,
             opener: Opener::new(&Options::default()),
         };
-        assert!(ahead.take(Place { depth: 1, rank: 1 }, Some(rest)).is_none());
-        let left: Vec<_> = ahead.shared.lock().list.iter().map(|item| item.place.depth).collect();
-        assert_eq!(left, [1]);
+        let place = Place { depth: 1, following_count: 1 };
+        assert!(ahead.take(place, Some(rest)).is_none());
+        assert_eq!(depths(&ahead), [1]);
     }
 
-    /// Half of them, until none is open ahead.
-    #[test]
-    fn descriptors_are_given_back() {
-        let mut ahead = ReadAhead::new(2, Order::Bytes, &Options::default());
-        let mut open: Vec<_> = iter::repeat_n(&ahead.shared.open, 5).cloned().collect();
-        assert!(ahead.lower_limit());
-        assert_eq!(ahead.shared.lock().max_open, 2);
-        let mut state = ahead.shared.lock();
-        state.list.extend(items(0..3));
-        assert!(ahead.shared.count(&mut state, 1).is_none());
-        assert_eq!(state.list.len(), 1, "what is far away is given up for what is near");
-        drop(state);
-        open.truncate(1);
-        assert!(!ahead.lower_limit(), "the half of one is none");
-        drop(open);
-        assert_eq!(Arc::strong_count(&ahead.shared.open), 1);
-    }
-
-    /// An idle thread is called when the first directory to do is among the nearer half, no later and no earlier.
+    /// So the walk tries again only if there is a chance.
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
-    fn a_thread_is_called_when_there_is_enough_to_do() {
-        for (begun, calls) in [(0, 1), (NEAR / 2, 1), (NEAR / 2 + 1, 0), (NEAR, 0)] {
-            let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
-            let (dir, counted) = (crate::open("/").unwrap(), Arc::clone(&ahead.shared.open));
-            let (end_marker, opener) = (EndMarker::NONE, Opener::new(&Options::default()));
-            let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
-            let to_do = Item {
-                place: Place { depth: 1, rank: 0 },
-                progress: Progress::ToDo(parent, c"n".to_owned()),
-            };
-            let mut state = ahead.shared.lock();
-            state.list.extend(items(0..begun as u64).into_iter().chain([to_do]));
-            state.idle = 1;
-            Shared::call(&ahead.shared, state);
-            let state = ahead.shared.lock();
-            assert_eq!((state.idle, state.calls), (1 - calls, calls), "{begun} are begun");
+    fn limit_is_lower_only_if_a_descriptor_is_closed() {
+        let mut ahead = new();
+        let under_way = [(); 4].map(|()| Arc::clone(&ahead.shared.open));
+        assert!(!ahead.lower_limit(), "only calls under way need descriptors");
+        let read = item(&ahead, 1, 0, done(&ahead));
+        ahead.shared.lock().list.push_back(read);
+        assert!(ahead.lower_limit());
+        assert_eq!(ahead.shared.open_count(), under_way.len());
+        assert!(!ahead.lower_limit());
+    }
+
+    /// And what is below it is removed, because it needs the descriptor.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a directory")]
+    fn last_directory_that_is_read_is_pending_again() {
+        let ahead = new();
+        let all = [(1, 2, true), (1, 1, true), (2, 0, false), (1, 0, false)].map(
+            |(depth, following, is_done)| {
+                let progress = if is_done { done(&ahead) } else { Progress::Pending };
+                item(&ahead, depth, following, progress)
+            },
+        );
+        let mut state = ahead.shared.lock();
+        state.list.extend(all);
+        assert!(!state.give_up_last(2), "the first two are kept");
+        assert!(state.give_up_last(1));
+        let pending: Vec<_> = state.list.iter().map(Item::is_pending).collect();
+        assert_eq!(pending, [false, true, true]);
+        drop(state);
+        assert_eq!(depths(&ahead), [1, 1, 1]);
+    }
+
+    /// Whatever is given up because of few descriptors.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads directories")]
+    fn walk_looks_at_each_entry_once() {
+        for (dirs, files) in [(5, 50), (20, 50), (5, 200)] {
+            let made = TempDir::new().unwrap();
+            for number in 0..dirs {
+                create_dir_all(made.path().join(format!("d{number}/e/f"))).unwrap();
+                create_dir_all(made.path().join(format!("d{number}/g"))).unwrap();
+            }
+            for number in 0..files {
+                File::create_new(made.path().join(format!("f{number}"))).unwrap();
+            }
+            for max_open in [0, 1, 3, 100] {
+                let options = Walk::options().order(Order::Bytes).read_ahead(2);
+                let mut walk = options.open(made.path()).unwrap();
+                walk.ahead.as_ref().unwrap().shared.lock().max_open = max_open;
+                LOOKED_AT.set(0);
+                let mut count = 0;
+                while walk.next().unwrap().is_some() {
+                    count += 1;
+                }
+                let (looked_at, max_open) = (LOOKED_AT.get(), format!("{max_open} may be open"));
+                assert!(looked_at <= count, "{looked_at} of {count} entries, {max_open}");
+                assert!(
+                    max_open == "0 may be open" || looked_at >= files,
+                    "{looked_at}, {max_open}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn only_waits_permit_to_read_ahead() {
+        assert_eq!(next_budget(0, FAST_MICROS, 0), 0);
+        assert_eq!(next_budget(0, FAST_MICROS + 1000, 1000), 0, "a large directory");
+        assert_eq!(next_budget(8, FAST_MICROS, 0), 7);
+        assert_eq!(next_budget(0, FAST_MICROS + 4, 0), (FAST_MICROS + 4) / COST_MICROS);
+        assert_eq!(next_budget(800, FAST_MICROS + 4, 0), 800);
+        assert_eq!(next_budget(0, usize::MAX, 0), MAX_BUDGET);
     }
 }

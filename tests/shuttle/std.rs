@@ -32,6 +32,10 @@ pub(crate) mod sync {
             std::sync::Arc::try_unwrap(this.0).map(|counted| counted.value).map_err(Self)
         }
 
+        pub(crate) fn ptr_eq(this: &Self, other: &Self) -> bool {
+            std::sync::Arc::ptr_eq(&this.0, &other.0)
+        }
+
         pub(crate) fn strong_count(this: &Self) -> usize {
             this.0.count.fetch_add(1, SeqCst);
             std::sync::Arc::strong_count(&this.0)

@@ -171,7 +171,7 @@ fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
                             assert_eq!(Some(&item), items.next(), "{options:?}");
                             let open = open_descriptors() - descriptors;
                             assert!(
-                                open <= 4 + 8 * read_ahead && threads() <= others + read_ahead,
+                                open <= 2 * 4 + 8 * read_ahead && threads() <= others + read_ahead,
                                 "{open} open, {options:?}"
                             );
                             ahead = open.max(ahead);

@@ -2,21 +2,29 @@
 
 use super::comb;
 use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
+use super::hostile::{leaf, record};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::file_systems::FileSystem;
+use crate::fuse::{self, Batch, Directory, Node, Server};
+use crate::hostile::{dots, served};
 use crate::support::machine;
 use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests, errors_between, next};
 use crate::support::process;
 use crate::support::tree::{self, make};
 use crate::trap;
-use lendir::Order;
+use lendir::{Order, Walk};
 use libc::{
-    EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
+    DT_DIR, DT_UNKNOWN, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV,
+    c_int, c_long,
 };
 use rustix::thread::gettid;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 /// Options with a known order, which close levels early.
 const SORTED: EntryWalk = EntryWalk { order: Order::Bytes, max_open: 4, ..ENTRY_WALK };
@@ -220,4 +228,66 @@ fn walk_queries_no_types() {
             machine::skip_unless(&format!("tree: {name}"), outcome);
         }
     });
+}
+
+/// Between batches, and between queries for types that the server does not tell.
+#[test]
+fn dropped_walk_waits_for_one_call_of_each_thread() {
+    served("walks::walk::dropped_walk_waits_for_one_call_of_each_thread", 60, || {
+        for (order, batch) in [(Order::Bytes, Batch::One), (Order::Path, Batch::Full)] {
+            for names in [200, 800] {
+                let lookups = Arc::new(AtomicU64::new(0));
+                let server = Server::mount(vec![slow(names, batch, &lookups)]).unwrap();
+                let mut walk =
+                    Walk::options().order(order).read_ahead(1).open(server.path(0)).unwrap();
+                for name in ["a", "file"] {
+                    assert_eq!(walk.next().unwrap().unwrap().name_os(), name);
+                }
+                let calls = || server.reads() + lookups.load(Relaxed);
+                while calls() < 10 {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                let before = calls();
+                drop(walk);
+                let calls = calls() - before;
+                assert!(calls <= 2, "{calls} calls, {order:?}, {names} names");
+                assert!(before < names, "{before} calls before the drop, {order:?}");
+            }
+        }
+    });
+}
+
+/// A directory `a` with a file, and a directory `b` with so many names of unknown type, each of which
+/// takes a millisecond.
+fn slow(names: u64, batch: Batch, lookups: &Arc<AtomicU64>) -> Directory {
+    let pause = || thread::sleep(Duration::from_millis(1));
+    let lookups = Arc::clone(lookups);
+    let large = Directory {
+        batch,
+        lookup: Arc::new(move |_| {
+            pause();
+            lookups.fetch_add(1, Relaxed);
+            Ok(Node::File)
+        }),
+        ..Directory::of_files(move |place| {
+            if matches!(batch, Batch::One) {
+                pause();
+            }
+            if place < names {
+                record(format!("{place}").as_bytes(), DT_UNKNOWN)
+            } else {
+                fuse::Answer::End
+            }
+        })
+    };
+    let answers: Vec<_> =
+        dots().into_iter().chain([b"a", b"b"].map(|name| record(name, DT_DIR))).collect();
+    let lookup =
+        move |name: &[u8]| Ok(Node::Directory(if name == b"a" { leaf() } else { large.clone() }));
+    let answer =
+        move |place| usize::try_from(place).ok().and_then(|at: usize| answers.get(at).cloned());
+    Directory {
+        lookup: Arc::new(lookup),
+        ..Directory::of_files(move |place| answer(place).unwrap_or(fuse::Answer::End))
+    }
 }
