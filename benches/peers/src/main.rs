@@ -12,6 +12,7 @@ mod agree;
 mod answers;
 mod commands;
 mod fuse;
+mod in_order;
 mod monitors;
 mod network;
 mod picture;
@@ -143,6 +144,7 @@ fn measure(
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
     text += &network::tables(arguments);
+    text += &in_order::table(arguments);
     text += &figures_of_readme.unwrap_or_default();
     (text, pictures)
 }

@@ -24,6 +24,10 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
         Contender::reading("walkdir, paths", tree.oracle(Answer::Paths), WalkdirPaths(root)),
+        Contender::counting("ferralk, paths", tree.oracle(Answer::Bytes), move || ferralk(root, 1)),
+        Contender::counting("ferralk, all cores", tree.oracle(Answer::Bytes), move || {
+            ferralk(root, threads)
+        }),
         Contender::reading("ignore", unsorted(), Ignore(root)),
         Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || {
             ignore_parallel(root, threads)
@@ -130,6 +134,14 @@ impl Reader for Jwalk<'_> {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
+}
+
+/// Returns the bytes of all names, of entries that are collected with their paths.
+fn ferralk(root: &Path, threads: usize) -> u64 {
+    let result =
+        ferralk::Walker::new(root).threads(threads).collect().expect("cannot read the tree");
+    let names = result.entries().iter().filter_map(|entry| entry.basename());
+    names.map(|name| name.len() as u64).sum()
 }
 
 /// The bytes of all names, while `threads` threads read ahead of this one.
