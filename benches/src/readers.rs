@@ -95,7 +95,7 @@ impl Reader for Raw<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    lending("lendir", dir, Buffer::DEFAULT_CAPACITY, |entries| entries)
+    lending("lendir", dir, Buffer::DEFAULT_CAPACITY)
 }
 
 /// Returns the bare loop, `lendir` with each useful capacity, and `lendir` with a buffer that is
@@ -110,34 +110,26 @@ pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
         (1024, "1 MiB"),
     ];
     let mut all = vec![bare_loop(dir)];
-    all.extend(named.map(|(kib, name)| lending(name, dir, kib * 1024, |entries| entries)));
+    all.extend(named.map(|(kib, name)| lending(name, dir, kib * 1024)));
     all.push(Contender::reading("32 KiB, not reused", dir.oracle(Answer::Names), NotReused(dir)));
     all
 }
 
-/// `set_up` may set an end marker. If it does not, the compiler knows that there is none, as in a
-/// user's loop.
-fn lending<'a>(
-    name: &'static str,
-    dir: &'a Directory,
-    capacity: usize,
-    set_up: impl Fn(Entries<'_>) -> Entries<'_> + 'a,
-) -> Contender<'a> {
-    let reader = Lending { dir, buffer: Buffer::with_capacity(capacity), set_up };
+fn lending<'a>(name: &'static str, dir: &'a Directory, capacity: usize) -> Contender<'a> {
+    let reader = Lending { dir, buffer: Buffer::with_capacity(capacity) };
     Contender::reading(name, dir.oracle(Answer::Names), reader)
 }
 
-struct Lending<'a, S> {
+struct Lending<'a> {
     dir: &'a Directory,
     buffer: Buffer,
-    set_up: S,
 }
 
-impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lending<'_, S> {
+impl Reader for Lending<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
-        let mut entries = (self.set_up)(Entries::new(&dir, &mut self.buffer));
+        let mut entries = Entries::new(&dir, &mut self.buffer);
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
         }
@@ -149,8 +141,7 @@ struct NotReused<'a>(&'a Directory);
 impl Reader for NotReused<'_> {
     #[inline]
     fn read(&mut self, take: impl FnMut(&[u8])) {
-        let set_up: fn(Entries<'_>) -> Entries<'_> = |entries| entries;
-        Lending { dir: self.0, buffer: Buffer::new(), set_up }.read(take);
+        Lending { dir: self.0, buffer: Buffer::new() }.read(take);
     }
 }
 
@@ -255,28 +246,19 @@ pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
 }
 
 pub fn lendir_rescan(dir: &Directory) -> Contender<'_> {
-    rescan("lendir", dir, |entries| entries)
+    let reader = Rewinding { dir: open(&dir.path), buffer: Buffer::new() };
+    Contender::reading("lendir", dir.oracle(Answer::Names), reader)
 }
 
-fn rescan<'a>(
-    name: &'static str,
-    dir: &'a Directory,
-    set_up: impl Fn(Entries<'_>) -> Entries<'_> + 'a,
-) -> Contender<'a> {
-    let reader = Rewinding { dir: open(&dir.path), buffer: Buffer::new(), set_up };
-    Contender::reading(name, dir.oracle(Answer::Names), reader)
-}
-
-struct Rewinding<S> {
+struct Rewinding {
     dir: OwnedFd,
     buffer: Buffer,
-    set_up: S,
 }
 
-impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Rewinding<S> {
+impl Reader for Rewinding {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut entries = (self.set_up)(Entries::new(&self.dir, &mut self.buffer));
+        let mut entries = Entries::new(&self.dir, &mut self.buffer);
         entries.rewind().expect("cannot rewind the directory");
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
