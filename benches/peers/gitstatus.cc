@@ -1,5 +1,6 @@
-// A sorted directory as the last step of https://github.com/romkatv/gitstatus/blob/master/docs/listdir.md (v5) lists it, written
-// from scratch. src/programs.rs says what goes over standard input and output.
+// Reads a sorted directory in the same way as the last step (v5) of
+// https://github.com/romkatv/gitstatus/blob/master/docs/listdir.md, written from scratch.
+// src/programs.rs describes standard input and output.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -24,10 +25,11 @@ bool is_dots(const char* name) { return !std::strcmp(name, ".") || !std::strcmp(
   std::exit(1);
 }
 
-// The kernel writes to where the names stay, and the first 8 bytes of a name are a number while it is sorted.
+// A sorted listing. The names stay where the kernel wrote them. During the sort, the first 8 bytes of
+// a name are a number.
 struct Listing {
   static constexpr size_t block_size = 8192;
-  // More than a name has, so 8 bytes can be read even from the last one.
+  // Longer than a name, so 8 bytes can be read even at the end of the last name.
   static constexpr size_t slack = 256;
 
   std::vector<std::unique_ptr<char[]>> blocks;
@@ -44,7 +46,7 @@ struct Listing {
     std::memcpy(name, &turned, sizeof turned);
   }
 
-  // Bytes after the NUL never decide: no two names are equal, and they differ at the NUL at the latest.
+  // Bytes after the NUL never decide, because no two names are equal: they differ at the NUL or before.
   static bool before(const char* a, const char* b) {
     const uint64_t x = word(a), y = word(b);
     return x != y ? x < y : a != b && std::strcmp(a + 8, b + 8) < 0;

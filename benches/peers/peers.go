@@ -1,4 +1,4 @@
-// Reads a directory as Go does. src/programs.rs says what goes over standard input and output.
+// Reads a directory by the standard library of Go. src/programs.rs describes standard input and output.
 package main
 
 import (

@@ -1,11 +1,12 @@
-//! `walk` against `WalkDir`: what they say of random trees, sorted and not, to each depth, with and without links followed,
-//! and with directories that may not be read.
+//! Compares `walk` with `WalkDir` on random trees: sorted and not, to each depth, with and without
+//! followed links, and with directories that cannot be read.
 //!
-//! They differ in three ways, which [`by_walkdir`] evens out:
+//! The two differ in three ways, which [`by_walkdir`] evens out:
 //!
 //! - `WalkDir` returns the error of a followed link in place of its entry, and `walk` after it.
-//! - For `walk` a dangling link is no error, and a link at the maximum depth is not followed.
-//! - Below a followed link, `walk` also refuses a directory that it is in already and that it comes to by no link.
+//! - In a `walk`, a dangling link is not an error, and a link at the maximum depth is not followed.
+//! - Below a followed link, `walk` also refuses a directory that is on its path already, even if no
+//!   link leads to it.
 
 use lendir::{Order, Walk};
 use lendir_benches::directories::{fastest_root, mix};
@@ -24,15 +25,15 @@ pub const LABEL: &str = "walk and WalkDir";
 
 const TREES: u64 = 60;
 const ENTRIES: usize = 60;
-/// To directories. They multiply what is below them.
+/// The most links to directories. They multiply the work.
 const LINKS: usize = 5;
 const LOOP: i32 = Errno::LOOP.raw_os_error();
-/// What `stat` says of a link to nothing, or to below a file.
+/// The errors of `stat` for a link to nothing, or to a path below a file.
 const DANGLING: [i32; 2] = [Errno::NOENT.raw_os_error(), Errno::NOTDIR.raw_os_error()];
 
-/// Panics unless they agree. Returns a sentence.
+/// Returns a sentence about the comparison. Panics unless the two agree.
 ///
-/// It runs in a thread without rights, which makes the trees too.
+/// A thread without rights makes the trees and walks them.
 pub fn check() -> String {
     let checked = thread::scope(|scope| {
         let check = || {
@@ -47,7 +48,8 @@ pub fn check() -> String {
     seen.sentence()
 }
 
-/// Of this thread alone: the functions of the C library would drop those of all threads.
+/// Drops the rights of this thread. The functions of the C library would drop the rights of all
+/// threads.
 fn drop_rights() -> io::Result<()> {
     const NOBODY: u32 = 65534;
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
@@ -56,14 +58,14 @@ fn drop_rights() -> io::Result<()> {
     set_thread_res_uid(user, user, user)
 }
 
-/// What was compared.
+/// The number of things that were compared.
 #[derive(Default)]
 struct Seen {
     walks: usize,
     entries: usize,
     loops: usize,
     denied: usize,
-    /// Whether there was a directory that may not be read.
+    /// Whether there was a directory that cannot be read.
     any_locked: bool,
 }
 
@@ -88,7 +90,7 @@ impl Seen {
     }
 }
 
-/// What a walk says, of a path.
+/// An entry or an error of a walk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     path: PathBuf,
@@ -99,7 +101,7 @@ struct Item {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Entry(Kind),
-    /// `errno`.
+    /// The `errno` of the error.
     Error(Option<i32>),
 }
 
@@ -115,11 +117,12 @@ struct Way {
     sorted: bool,
     follow: bool,
     max_depth: usize,
-    /// Of `walk`.
+    /// The option of `walk`.
     max_open: usize,
 }
 
-/// Directories that may not be read or not be searched. They may again on drop, so that the tree can be removed.
+/// Directories that cannot be read or searched. They can again after a drop, so that the tree can
+/// be removed.
 struct Locked(Vec<PathBuf>);
 
 impl Drop for Locked {
@@ -211,7 +214,7 @@ fn by_walkdir(root: &Path, way: Way) -> Vec<Item> {
             Err(error) => {
                 let (path, depth) =
                     (error.path().expect("an error without a path").to_owned(), error.depth());
-                let is_link = items.last().is_none_or(|last| last.path != path); // its entry has not come
+                let is_link = items.last().is_none_or(|last| last.path != path); // its entry was not yielded
                 if is_link {
                     items.push(Item { path: path.clone(), depth, what: What::Entry(Kind::Link) });
                 }
@@ -231,20 +234,21 @@ fn by_walkdir(root: &Path, way: Way) -> Vec<Item> {
     items
 }
 
-/// Whether it is one of the directories on the way from the root to it.
+/// Returns `true` if a directory above `path`, up to the root, is the same directory as `path`.
 fn is_in_itself(root: &Path, path: &Path) -> bool {
     let id = |path: &Path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
     id(path).is_some_and(|of_path| above.filter_map(id).any(|of_above| of_above == of_path))
 }
 
-/// Makes a tree. Returns its depth too.
+/// Makes a tree. Returns its depth, and the directories that are locked.
 fn make(root: &Path, mut random: Random) -> (usize, Locked) {
     let may_lock = random.below(2) == 0;
     let is_deep = random.below(3) == 0;
     let (mut dirs, mut locked, mut links, mut deepest) =
         (vec![(root.to_owned(), 1)], Vec::new(), 0, 1);
-    // Those that a link may lead to: the errors of `WalkDir` have no path for a link to a directory that may not be read.
+    // Links lead only to these, because an error of `WalkDir` has no path if the target of a link
+    // cannot be read.
     let mut open = vec![root.to_owned()];
     for _ in 0..ENTRIES {
         let last = dirs.len() - 1;
@@ -296,7 +300,8 @@ impl Random {
         usize::try_from(mix(self.0) % end as u64).expect("BUG: not below `end`")
     }
 
-    /// Of any bytes. Short, because `WalkDir` cannot open a path of more than 4096 bytes.
+    /// Returns a name of any bytes. It is short, because `WalkDir` cannot open a path of more than
+    /// 4,096 bytes.
     fn name(&mut self) -> OsString {
         let bytes = (0..=self.below(12)).map(|_| match u8::try_from(self.below(256)) {
             Ok(0 | b'/') => b'\n',

@@ -1,4 +1,5 @@
-//! The answers to the questions of `monitors`: each way finds what is asked for below a directory, and writes a line for each.
+//! Answers the questions of `monitors`. Each way finds the processes or files in question below a
+//! directory, and writes a line for each.
 
 use lendir::{Buffer, Entries};
 use procfs::process::{FDTarget, all_processes};
@@ -27,7 +28,8 @@ pub fn threads_by_std(proc: &Path, lines: &mut Vec<u8>) {
     }
 }
 
-/// `pgrep -w` of uutils: it reads `/proc/PID` to find `task`, and the name in `stat`.
+/// Answers in the same way as `pgrep -w` of uutils, which reads `/proc/PID` to find `task`, and the
+/// name in `stat`.
 pub fn threads_by_walkdir(proc: &Path, lines: &mut Vec<u8>) {
     let is_number = |name: &[u8]| name.iter().all(u8::is_ascii_digit);
     let walk = WalkDir::new(proc).min_depth(1).max_depth(3).into_iter().filter_entry(|entry| {
@@ -149,7 +151,7 @@ pub fn stat_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
     });
 }
 
-/// The start time of a process, and its name, which can contain any byte, even a parenthesis.
+/// Writes the start time of a process and its name, which can contain any byte, even a parenthesis.
 fn write_stat(lines: &mut Vec<u8>, pid: u32, stat: &[u8]) {
     let (Some(begin), Some(end)) =
         (stat.iter().position(|byte| *byte == b'('), stat.iter().rposition(|byte| *byte == b')'))
@@ -194,7 +196,7 @@ pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
         else {
             continue;
         };
-        // To the end: the kernel returns some PIDs at a time.
+        // To the end, because one read returns only some PIDs.
         while {
             lines.reserve(4096);
             read(&procs, spare_capacity(lines)).is_ok_and(|len| len > 0)
@@ -206,7 +208,7 @@ fn write_line(lines: &mut Vec<u8>, line: impl Display) {
     writeln!(lines, "{line}").expect("BUG: writing to a `Vec` failed");
 }
 
-/// The entries of a directory whose names are numbers; none if the process is gone.
+/// Returns the entries of a directory whose names are numbers, or none if the process is gone.
 fn numbers_by_std(dir: &Path) -> impl Iterator<Item = (u32, DirEntry)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry)))
@@ -223,7 +225,7 @@ fn each_process(proc: &OwnedFd, mut take: impl FnMut(u32, &[u8])) {
     }
 }
 
-/// `name` and `rest`, joined in reused memory.
+/// Joins `name` and `rest` in memory that is reused.
 fn joined<'m>(memory: &'m mut Vec<u8>, name: &[u8], rest: &[u8]) -> &'m [u8] {
     memory.clear();
     memory.extend_from_slice(name);
@@ -231,7 +233,8 @@ fn joined<'m>(memory: &'m mut Vec<u8>, name: &[u8], rest: &[u8]) -> &'m [u8] {
     memory
 }
 
-/// What one `read` returns. That is the whole file, if procfs writes it at once and it fits into `memory`.
+/// Returns the bytes of one `read`. These are the whole file if procfs writes it at once and it
+/// fits into `memory`.
 fn read_at(dir: impl AsFd, path: impl Arg, memory: &mut [u8]) -> rustix::io::Result<&[u8]> {
     let file = openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let len = read(file, &mut *memory)?;

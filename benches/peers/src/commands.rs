@@ -1,6 +1,6 @@
-//! Whole programs that list a tree or add it up: the examples of `lendir`, programs of other crates, which are built too, and
-//! installed ones. They run on /usr, with warm caches and with cold ones, and on a file system that takes a millisecond for each
-//! request.
+//! Measures whole programs that list a tree or add up its sizes: the examples of `lendir`, programs
+//! of other crates, which are built first, and installed programs. They run on /usr, with warm and
+//! with cold caches, and on a file system that takes a millisecond for each request.
 
 use crate::fuse::{POINT, Server, Shape};
 use crate::programs::{directory, run};
@@ -17,13 +17,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The commands that begin with this are examples of `lendir`, which are built first.
+/// The prefix of commands that are examples of `lendir`. They are built first.
 const OWN: &str = "examples/";
 
-/// Where the programs of other crates are built.
+/// The directory for the programs of other crates.
 const PEERS: &str = "peers";
 
-/// Commands that do the same work; the path of a tree is appended to each.
+/// A set of commands that do the same work. The path of a tree is appended to each command.
 struct Task {
     name: &'static str,
     /// The crate whose program is built, and its version.
@@ -60,23 +60,24 @@ const TASKS: [Task; 2] = [
             "examples/du -s -j 8",
             "examples/du -s -j 32",
             "du -sk",
-            // It has no option for its threads: here it begins with one for each core.
+            // It has no option for its threads, and starts one for each core.
             "fdu --no-gitignore --view=summary --format=json",
         ],
     },
 ];
 
-/// What a command prints.
+/// The output of a command.
 #[derive(Clone, Copy)]
 enum Output {
     Paths,
-    /// What the tree takes on disk, in KiB.
+    /// The size of the tree on disk, in KiB.
     Usage,
-    /// What the contents of its files take: without directories and links, and a file with two links twice.
+    /// The size of the contents of its files: without directories and links. A file with two links
+    /// counts twice.
     UsageOfFiles,
 }
 
-/// A table in Markdown for each task.
+/// Returns a table in Markdown for each task.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let is_test = arguments.has("--test");
     let tree = if is_test { Fixture::Small } else { Fixture::System("/usr") };
@@ -89,7 +90,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         let tree = tree.make();
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
-        // The namespace of the mount is that of one thread, and ends with it.
+        // The mount is in the namespace of one thread, which ends with this thread.
         let slow = thread::spawn(move || task.on_slow(shape))
             .join()
             .expect("the thread that measures panicked");
@@ -116,7 +117,7 @@ const LATENCY: Duration = Duration::from_millis(1);
 const SKIPPED: &str = "SKIPPED";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
-/// Into the directory of this program.
+/// Builds the examples into the directory of this program.
 fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
@@ -135,7 +136,7 @@ impl Output {
         }
     }
 
-    /// The bytes of all names, or the KiB.
+    /// Returns the bytes of all names, or the KiB.
     fn answer(self, output: &[u8], root: &Path) -> u64 {
         match self {
             Self::Paths => bytes_of_names(output, root),
@@ -159,7 +160,7 @@ impl Output {
         }
     }
 
-    /// The answer for [`POINT`].
+    /// Returns the answer for [`POINT`].
     fn on_slow(self, shape: Shape) -> u64 {
         match self {
             Self::Paths => shape.bytes_of_names(),
@@ -169,7 +170,7 @@ impl Output {
     }
 }
 
-/// Of 512 bytes.
+/// Returns the number of blocks of 512 bytes in all files.
 fn blocks_of_files(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).expect("cannot open the directory");
     let blocks = |entry: std::io::Result<DirEntry>| {
@@ -188,7 +189,8 @@ fn blocks_of_files(dir: &Path) -> u64 {
 }
 
 impl Task {
-    /// As its author compiles it, though `.ci/run` saves that time for ours. It takes a minute or two, but only once.
+    /// Builds the program of the other crate with the settings of its author, even if `.ci/run`
+    /// uses faster settings. This takes one or two minutes the first time.
     ///
     /// The error says which rows are missing, and why.
     fn build_peer(&self) -> Result<(), String> {
@@ -204,7 +206,8 @@ impl Task {
             .map_err(|failure| format!("Without {} its rows are SKIPPED: {failure}\n\n", self.peer))
     }
 
-    /// The commands that run here. Those that are not installed, or lack an option, fail.
+    /// Returns the commands that run on this machine. A command that is not installed, or lacks an
+    /// option, fails.
     fn installed(&self, root: &Path) -> Vec<&'static str> {
         let runs = |name: &&str| match run(&mut command(name, root)) {
             Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
@@ -213,7 +216,8 @@ impl Task {
         self.commands.iter().copied().filter(runs).collect()
     }
 
-    /// For each command: its time, as a ratio to that of the first one, its system calls, and its peak memory.
+    /// Returns for each command: its ratio to the time of the first command, its system calls, and
+    /// its peak memory.
     fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
         let contender = |name: &&'static str| {
             Contender::new(name, Output::of(name).oracle(tree), Whole { name, tree })
@@ -222,7 +226,8 @@ impl Task {
         let row = bench.measure(TITLE, self.name, installed.iter().map(contender).collect());
         let cells = |name: &&'static str| {
             let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
-            // The last line of `strace -c` is the total: percent, seconds, microseconds a call, calls.
+            // The last line of `strace -c` is the total: percent, seconds, microseconds a call,
+            // calls.
             let calls = last_line("strace -fc", name, tree)
                 .and_then(|line| line.split_whitespace().nth(3).map(String::from));
             let memory = last_line("/usr/bin/time -f %M", name, tree)
@@ -238,7 +243,8 @@ impl Task {
             .collect()
     }
 
-    /// The median of five runs, in turns. SKIPPED if this process may not drop the caches.
+    /// Returns the median of five runs, in turns, or SKIPPED if this process is not permitted to
+    /// drop the caches.
     fn on_cold_caches(&self, tree: &Tree, is_test: bool) -> Vec<String> {
         let installed = self.installed(tree.path());
         let mut seconds = vec![Vec::new(); self.commands.len()];
@@ -258,8 +264,8 @@ impl Task {
         seconds.into_iter().map(cell).collect()
     }
 
-    /// Runs each command once, because nearly all of the time is the server's sleep, which hardly varies. SKIPPED if this process may
-    /// not mount, or there is no FUSE.
+    /// Runs each command once, because nearly all of the time is the server's sleep, which hardly
+    /// varies. Returns SKIPPED if this process is not permitted to mount, or there is no FUSE.
     fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
         let server = Server::mount(shape, LATENCY);
         let cells = |name: &&'static str| {
@@ -277,9 +283,11 @@ impl Task {
     }
 }
 
-/// The last line that `observer` prints about the command. `None` without it.
+/// Returns the last line that `observer` prints about the command, or `None` if `observer` is
+/// missing.
 ///
-/// The command must not be a child of this process, because peak memory begins with that of the parent.
+/// The command must not be a child of this process, because the peak memory of a child begins with
+/// its parent's memory.
 fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     let inner = command(name, tree.path());
     let mut words = observer.split(' ');
@@ -325,7 +333,8 @@ impl Work for Whole<'_> {
     }
 }
 
-/// The bytes of the names in a list of paths. Some programs list the root too, and some write `/` after directories.
+/// Returns the bytes of the names in a list of paths. Some programs also list the root, and some
+/// write `/` after directories.
 pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths =
         output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
@@ -335,7 +344,7 @@ pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
         .sum()
 }
 
-/// The number that stands after the first `label`.
+/// Returns the number after the first `label`.
 fn number(output: &[u8], label: &str) -> u64 {
     let text = String::from_utf8_lossy(output);
     let digits = text

@@ -1,5 +1,5 @@
-//! A file system that takes a fixed time for each request, as a network file system does. This process serves it through
-//! `/dev/fuse`.
+//! A file system that takes a fixed time for each request, like a network file system. This process
+//! serves it through `/dev/fuse`. It does not know who reads it.
 
 use crate::protocol::{
     self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
@@ -21,13 +21,16 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The mount point, in the mount namespace of the thread that mounts. For everybody else the directory stays what it was.
+/// The mount point, in the mount namespace of the thread that mounts. For all other threads and
+/// processes, the directory does not change.
 ///
-/// Only other processes may read it. If this process were killed while a thread of its own waits for an answer, that thread would
-/// wait for the server's descriptor to be closed, which happens only after the thread has ended.
+/// Only other processes may read it. If this process is killed, its descriptors are closed only
+/// after all of its threads have ended. A thread of its own that waits for an answer would never
+/// end.
 pub const POINT: &str = "/mnt";
 
-/// A tree with 10 directories in each directory, down to this level, and 10 files in each directory.
+/// The shape of a tree: 10 directories in each directory, down to this level, and 10 files in each
+/// directory.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub levels: u32,
@@ -40,7 +43,7 @@ const FILES: u64 = 10;
 const KIBIBYTES: u64 = 4;
 
 impl Shape {
-    /// The root included.
+    /// Returns the number of directories, including the root.
     pub fn directories(self) -> u64 {
         (0..=self.levels).map(|level| DIRECTORIES.pow(level)).sum()
     }
@@ -49,7 +52,7 @@ impl Shape {
         self.directories() * FILES
     }
 
-    /// Of all names below the root, which have two bytes each.
+    /// Returns the bytes of all names below the root, which have two bytes each.
     pub fn bytes_of_names(self) -> u64 {
         2 * (self.directories() - 1 + self.files())
     }
@@ -63,7 +66,8 @@ impl Shape {
     }
 }
 
-/// The number of a node encodes its path: after the 1 of the root, five bits for each step. So the server remembers nothing.
+/// The number of a node. It encodes the path: after the 1 of the root, five bits for each
+/// component. So the server remembers nothing.
 #[derive(Clone, Copy)]
 struct Node(u64);
 
@@ -84,7 +88,8 @@ impl Node {
 }
 
 impl Shape {
-    /// The first `DIRECTORIES` numbers are those of directories, even if there are none.
+    /// Returns the numbers of the entries. The first `DIRECTORIES` numbers are reserved for
+    /// directories.
     fn indices(self, directory: Node) -> std::ops::Range<u64> {
         let first = if directory.level() < self.levels { 0 } else { DIRECTORIES };
         first..DIRECTORIES + FILES
@@ -97,34 +102,36 @@ impl Shape {
     }
 }
 
-/// `d0` to `d9` and `f0` to `f9`.
+/// Returns `d0` to `d9` for directories, and `f0` to `f9` for files.
 fn name_of(index: u64) -> [u8; 2] {
     let digit = |number| b"0123456789"[usize::try_from(number).expect("BUG: over 32 bits")];
     if index < DIRECTORIES { [b'd', digit(index)] } else { [b'f', digit(index - DIRECTORIES)] }
 }
 
-/// The mounted file system. It is unmounted when dropped. If this process is killed, its namespace ends, and so does the mount.
+/// The mounted file system. It is unmounted on drop. If this process is killed, its namespace ends,
+/// and the mount with it.
 pub struct Server {
     latency: Duration,
     waited_for: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the server saw of a program.
+/// The facts that the server observes about a program.
 pub struct Observed {
     pub seconds: f64,
-    /// How many requests made the program wait.
+    /// The number of requests that made the program wait.
     pub requests: u64,
-    /// How many of them waited at once, on average, if each took no longer than the latency.
+    /// The average number of requests that waited at once, if each took no longer than the latency.
     pub at_once: f64,
 }
 
 impl Server {
-    /// Mounts it so that only the calling thread and the programs that it starts see it. They wait for each answer at least for
-    /// the latency.
+    /// Mounts the file system for the calling thread and the programs that it starts. They wait for
+    /// each answer at least for the latency.
     pub fn mount(shape: Shape, latency: Duration) -> io::Result<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
-        // SAFETY: the thread keeps its table of descriptors; only its mounts and its working directory become its own.
+        // SAFETY: the thread keeps its table of descriptors; only its mounts and its working
+        // directory become its own.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
@@ -180,7 +187,7 @@ impl Drop for Server {
 /// Lookups and readings of one directory may overlap, as with libfuse.
 const PARALLEL_DIROPS: u32 = 1 << 18;
 
-/// An answer that somebody waits for.
+/// An answer that a program waits for.
 struct Answer {
     due: Instant,
     unique: u64,
@@ -188,7 +195,8 @@ struct Answer {
 }
 
 impl Answer {
-    /// They become due in the order of the requests, so one thread can sleep for all, however many wait.
+    /// Sends the answer when it is due. Answers become due in the order of the requests, so one
+    /// thread can sleep for all of them.
     fn send_when_due(self, device: &File) {
         thread::sleep(self.due.saturating_duration_since(Instant::now()));
         send(device, self.unique, self.body);
@@ -216,7 +224,7 @@ fn receive(
         let answer = || shape.answer(operation, node, body).map_err(Errno::raw_os_error);
         match operation {
             FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected
-            INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // nobody waits for it
+            INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // no program waits for these
             _ => {
                 waited_for.fetch_add(1, Relaxed);
                 let answer = Answer { due, unique, body: answer() };
@@ -227,7 +235,7 @@ fn receive(
 }
 
 impl Shape {
-    /// All answers expire at once, so each program has to ask for everything again.
+    /// Returns an answer. All answers expire at once, so the kernel requests everything again.
     fn answer(self, operation: u32, node: Node, body: &[u8]) -> Result<Vec<u8>, Errno> {
         match operation {
             INIT => Ok(init(PARALLEL_DIROPS)),
@@ -245,7 +253,8 @@ impl Shape {
         }
     }
 
-    /// From `offset` on, as many as fit into `size`. The offset of a record is its index plus 1.
+    /// Returns the records from `offset` on that fit into `size`. The offset of a record is its
+    /// index plus 1.
     fn records(self, directory: Node, offset: u64, size: usize) -> Vec<u8> {
         let mut records = Vec::new();
         for index in self.indices(directory).filter(|&index| index >= offset) {

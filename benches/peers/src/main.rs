@@ -1,12 +1,14 @@
-//! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path
-//! benches/peers/Cargo.toml`.
+//! Measures `lendir` against other crates, languages and programs:
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml`.
 //!
-//! It measures as `cargo bench` does, and ends with tables in Markdown. The programs in Go and C++ are built if there are `go` and
-//! `g++`; they run in processes of their own, and time themselves. Further tables are about process monitors, about whole
-//! programs that list a tree or add it up, and about many threads on a slow network.
+//! It measures in the same way as `cargo bench`, and ends with tables in Markdown. The programs in
+//! Go and C++ are built if `go` and `g++` are installed. They run in processes of their own and
+//! time themselves. Further tables are about process monitors, whole programs, and many threads on
+//! a slow network.
 //!
-//! After `--`: `--draw` also draws the pictures in `.github/pictures`, of the rows that the tables show. `--test` checks the answers
-//! and measures nothing. Words select the rows with one of them in their title or label.
+//! The arguments after `--`: `--draw` also draws the pictures in `.github/pictures` from the rows
+//! in the tables. `--test` checks the answers and measures nothing. Words select the rows whose
+//! title or label contains one of the words.
 
 mod agree;
 mod answers;
@@ -71,7 +73,7 @@ fn draw(file: &str, picture: &Picture, arguments: &Arguments) {
     }
 }
 
-/// The tables, and each picture whose rows were all asked for.
+/// Returns the tables, and each picture whose rows were all selected.
 fn measure(
     arguments: &Arguments,
     bench: &mut Bench,
@@ -149,7 +151,7 @@ fn measure(
     (text, pictures)
 }
 
-/// The two figures in the first sentence of README.md.
+/// The two figures of README.md.
 fn figures_of_readme(walk: &Table) -> Option<String> {
     let row = walk.row("/usr")?;
     let percent =
@@ -188,7 +190,8 @@ fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
     let (small, large) = (root.shape(32, Names::Sixteen), root.shape(1000, Names::Sixteen));
     let group = |heading: &str, table: &Table, shape: &Shape| {
         let mut bars = table.row(&shape.label())?.ratios.clone();
-        bars.retain(|(name, _)| !name.starts_with("walkdir")); // a walker, and so slow that it would shrink the others
+        // walkdir is a walker, and so slow that its bar would shrink all others.
+        bars.retain(|(name, _)| !name.starts_with("walkdir"));
         Some(Group::new(heading, &bars))
     };
     Some(Picture {
@@ -207,7 +210,7 @@ fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
 fn picture_of_walkers(walk: &Table) -> Option<Picture> {
     let tree = trees::Fixture::System("/usr");
     let ratios = &walk.row(&tree.label())?.ratios;
-    // Their headings say it too.
+    // The headings of the groups say the same.
     let suffixes = [", sorted", ", paths", ", all cores"];
     let without = |suffix: &str| {
         ratios.iter().filter_map(|it| Some((it.0.strip_suffix(suffix)?, it.1))).collect::<Vec<_>>()

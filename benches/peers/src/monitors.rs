@@ -1,5 +1,6 @@
-//! What process viewers read from the kernel: the way they do it today, and with `lendir`. There, files are opened relative to the
-//! directory that lists them, and files and links are read into reused memory.
+//! Measures how process viewers read from the kernel: in the ways that they use today, and with
+//! `lendir`. With `lendir`, files are opened relative to the directory that lists them, and files
+//! and links are read into memory that is reused.
 
 use crate::answers;
 use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
@@ -11,7 +12,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Tells this program to answer a question, so its system calls can be counted: which question, in which way, how often.
+/// The first argument of a child that answers a question, so that its system calls can be counted.
+/// The question, the way and the number of times follow.
 pub const ANSWER: &str = "--answer";
 
 struct Question {
@@ -19,7 +21,8 @@ struct Question {
     ways: &'static [Way],
 }
 
-/// Finds what is asked for below a directory, and writes a line for each, which begins with a PID.
+/// A way to answer: finds the processes or files in question below a directory, and writes a line
+/// for each. A line begins with a PID.
 struct Way {
     name: &'static str,
     write: fn(&Path, &mut Vec<u8>),
@@ -28,7 +31,7 @@ struct Way {
 /// The columns of the table.
 const WAYS: [&str; 4] = ["std", "walkdir", "procfs", "lendir"];
 
-/// The first way of each is that of `std`.
+/// The questions. The first way of each uses `std`.
 const QUESTIONS: [Question; 4] = [
     Question {
         title: "threads by name",
@@ -65,7 +68,7 @@ const QUESTIONS: [Question; 4] = [
     },
 ];
 
-/// A table in Markdown.
+/// Returns a table in Markdown.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let asked: Vec<_> =
         QUESTIONS.iter().filter(|question| arguments.ask_for(TITLE, question.title)).collect();
@@ -96,7 +99,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
 const TITLE: &str = "Monitors";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
-/// Answers as the arguments after [`ANSWER`] say.
+/// Answers the question in the arguments after [`ANSWER`].
 pub fn answer(title: &str, name: &str, times: &str, root: &str) {
     let question = QUESTIONS
         .iter()
@@ -114,7 +117,8 @@ impl Question {
         self.title.ends_with("cgroup tree")
     }
 
-    /// Other processes come and go, so only the lines of `pids`, which stay, are compared with those of the first way.
+    /// Returns a row. Only the lines of `pids`, which stay, are compared with the lines of the
+    /// first way, because other processes start and end.
     fn row(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> = lines
@@ -159,7 +163,8 @@ impl Question {
         format!("| {} | {} |\n", self.title, cells.join(" | "))
     }
 
-    /// Those of a child that answers twice, less those of one that answers once. `None` without strace.
+    /// Returns the system calls of a child that answers twice, minus the calls of a child that
+    /// answers once. Returns `None` without strace.
     fn system_calls(&self, name: &str, root: &Path) -> Option<usize> {
         let traced = |times| {
             let mut strace = Command::new("strace");

@@ -1,4 +1,4 @@
-//! A bar chart of ratios to the bare loop, as an SVG that is legible on white and on black.
+//! Draws a bar chart of ratios to the bare loop, as an SVG that is legible on white and on black.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -14,15 +14,15 @@ pub struct Picture {
     pub groups: Vec<Group>,
 }
 
-/// Bars under one heading.
+/// A group of bars under one heading.
 pub struct Group {
     heading: String,
-    /// Names and ratios.
+    /// The names and ratios.
     bars: Vec<(&'static str, f64)>,
 }
 
 impl Group {
-    /// Ours first, then the others by their ratios.
+    /// Creates a group and sorts its bars: `lendir` first, then the others by their ratios.
     pub fn new(heading: &str, bars: &[(&'static str, f64)]) -> Self {
         let mut bars = bars.to_vec();
         bars.sort_by(|a, b| is_ours(b.0).cmp(&is_ours(a.0)).then(a.1.total_cmp(&b.1)));
@@ -34,7 +34,7 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("lendir")
 }
 
-// The text has a contrast of more than 4 to 1, both on white and on GitHub's black.
+// The text has a contrast of more than 4 to 1, on white and on GitHub's black.
 const TEXT: RGBColor = RGBColor(0x76, 0x7d, 0x87);
 const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);

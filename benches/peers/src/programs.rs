@@ -1,9 +1,12 @@
-//! The same work in other languages: programs that are built first, and then read on request.
+//! Measures the same work in other languages, by programs that are built first and then read
+//! directories on request.
 //!
-//! The arguments of such a program are the directories. It gets a number of readings and the index of a directory on standard
-//! input, reads one directory after the other from there on, and answers with the nanoseconds that this took and the bytes of the
-//! last directory's names. For 0 readings, it answers with the length of that directory's names, each with a NUL after it, and then
-//! with the sorted names. So it can take turns with the contenders of this process.
+//! The arguments of such a program are the directories. On standard input, it gets a number of
+//! readings and the index of a directory. It reads that number of directories in turn, beginning
+//! with this index. It answers with the nanoseconds that this took, and with the bytes of the last
+//! directory's names. For 0 readings, it answers with the length of the directory's names, each
+//! with a NUL after it, and then with the sorted names. So it can take turns with the contenders of
+//! this process.
 
 use lendir_benches::contender::{Contender, Work, hash};
 use lendir_benches::directories::{Answer, Directory};
@@ -18,9 +21,11 @@ pub struct Program {
     path: PathBuf,
 }
 
-/// The programs that could be built, and a sentence about each that could not.
+/// Builds the programs. Returns the ones that could be built, and a sentence about each of the
+/// others.
 ///
-/// They are next to this program, because the directory for temporary files may be mounted `noexec`.
+/// They are placed next to this program, because the directory for temporary files may be mounted
+/// `noexec`.
 pub fn build() -> (Vec<Program>, Vec<String>) {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
     let sources = [
@@ -42,13 +47,13 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
     (programs, missing)
 }
 
-/// The directory that this program is in.
+/// Returns the directory that contains this program.
 pub fn directory() -> PathBuf {
     let this = std::env::current_exe().expect("cannot find this program");
     this.parent().expect("BUG: the path of this program has no parent").into()
 }
 
-/// Runs it to its end. The error is what it wrote to standard error.
+/// Runs a command until it ends. The error is its output on standard error.
 pub fn run(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -65,7 +70,7 @@ impl Program {
     }
 }
 
-/// A running program. It ends when its standard input does.
+/// A running program. It ends when its standard input is closed.
 struct Running<'a> {
     dir: &'a Directory,
     child: Child,

@@ -1,4 +1,4 @@
-//! Reading a directory with other crates.
+//! Contenders that read a directory by other crates.
 
 use lendir::Buffer;
 use lendir_benches::contender::{Contender, Reader};
@@ -10,7 +10,7 @@ use nix::sys::stat::Mode;
 use std::os::unix::ffi::OsStrExt;
 use walkdir::WalkDir;
 
-/// Crates that read one directory, in its own order.
+/// Returns the crates that read one directory, in the kernel's order.
 pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
     let linux_io = LinuxIo { dir, buffer: vec![0; Buffer::DEFAULT_CAPACITY] };
     [
@@ -19,13 +19,15 @@ pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
     ]
 }
 
-/// walkdir, down to the entries of the root. It also opens the directories there, even if it must not go below them.
+/// Returns walkdir with depth 1. It also opens the subdirectories, although it is told not to enter
+/// them.
 pub fn walkdir(dir: &Directory, sorted: bool) -> Contender<'_> {
     let answer = if sorted { Answer::Sorted } else { Answer::Names };
     Contender::reading("walkdir, depth 1", dir.oracle(answer), OneLevel { dir, sorted })
 }
 
-/// Its safe interface that takes a buffer. The buffer must be aligned to 8, as an allocation of this size is.
+/// A contender that uses the safe interface of linux-io with a buffer. The buffer must be aligned
+/// to 8. An allocation of this size is.
 struct LinuxIo<'a> {
     dir: &'a Directory,
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Processes that sleep, with known threads, descriptors and cgroups.
+//! Starts processes that sleep, with known threads, descriptors and cgroups.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-/// Tells this program that it is such a process.
+/// The argument that makes this program such a process.
 pub const SLEEP: &str = "--sleep";
 
 pub const PROCESSES: usize = 64;
-/// In addition to the one that each process begins with. They are named `idle-0`, `idle-1`, …
+/// The number of threads besides the first thread of a process. They are named `idle-0`, `idle-1`,
+/// …
 pub const THREADS: usize = 8;
-/// In addition to those of standard input, output and error.
+/// The number of descriptors besides standard input, output and error.
 pub const DESCRIPTORS: usize = 16;
 
-/// Children of this process. Each ends when its standard input does, even if this process is killed.
+/// Children of this process. Each ends when its standard input is closed, even if this process is
+/// killed.
 pub struct Sleepers {
     children: Vec<Child>,
     cgroups: io::Result<Cgroups>,
@@ -46,19 +48,19 @@ impl Sleepers {
         all
     }
 
-    /// The root of the tree that they are in.
+    /// Returns the root of the tree of cgroups.
     pub fn cgroups(&self) -> Result<&Path, &io::Error> {
         self.cgroups.as_ref().map(|cgroups| &*cgroups.0)
     }
 
-    /// As in `/proc`.
+    /// Returns the PIDs, as they are written in `/proc`.
     pub fn pids(&self) -> HashSet<Vec<u8>> {
         self.children.iter().map(|child| child.id().to_string().into_bytes()).collect()
     }
 }
 
 impl Drop for Sleepers {
-    /// Kills the processes before the tree of cgroups is removed, which must be empty.
+    /// Kills the processes first, because only an empty tree of cgroups can be removed.
     fn drop(&mut self) {
         for child in &mut self.children {
             let _ = child.kill().and_then(|()| child.wait());
@@ -66,7 +68,7 @@ impl Drop for Sleepers {
     }
 }
 
-/// What such a process does.
+/// Runs such a process.
 pub fn sleep() {
     let _open: Vec<_> =
         (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("cannot open /dev/null")).collect();
@@ -84,12 +86,13 @@ pub fn sleep() {
     io::stdin().read_to_end(&mut Vec::new()).expect("cannot read standard input");
 }
 
-/// A tree of 73 cgroups, 8 in each down to the second level, over whose leaves the children are spread.
+/// A tree of 73 cgroups, 8 in each down to the second level. The children are in its leaves.
 struct Cgroups(PathBuf);
 
 const WIDTH: usize = 8;
 
-/// The first of these that exists gets the tree: version 2 alone, version 2 beside version 1, or a controller of version 1.
+/// The places for the tree, of which the first that exists is used: version 2 alone, version 2
+/// beside version 1, or a controller of version 1.
 const PARENTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"];
 
 impl Cgroups {
@@ -97,7 +100,7 @@ impl Cgroups {
         let is_cgroup = |path: &&str| Path::new(path).join("cgroup.procs").exists();
         let parent = PARENTS.into_iter().find(is_cgroup).ok_or(ErrorKind::NotFound)?;
         let tree = Self(Path::new(parent).join("lendir-peers"));
-        let _ = remove(&tree.0); // of a run that was killed
+        let _ = remove(&tree.0); // it may be left from a run that was killed
         let branches = (0..WIDTH).map(|index| tree.0.join(format!("branch-{index}")));
         let leaves: Vec<_> = branches
             .flat_map(|branch| (0..WIDTH).map(move |index| branch.join(format!("leaf-{index}"))))
@@ -116,7 +119,7 @@ impl Drop for Cgroups {
     }
 }
 
-/// The files in it come and go with the directory.
+/// Removes a cgroup. Its files need not be removed, because they belong to the directory.
 fn remove(cgroup: &Path) -> io::Result<()> {
     for entry in fs::read_dir(cgroup)? {
         let entry = entry?;

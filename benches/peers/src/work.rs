@@ -1,5 +1,6 @@
-//! Programs that work on each file, as a search does, or that are given many roots: the walker of `ignore` on several threads, and
-//! `lendir`, which hands files over to other threads by a bounded channel, or by rayon.
+//! Measures programs that work on each file, like a search, or that walk many roots: the walker of
+//! `ignore` on several threads, and `lendir`, which sends files to other threads over a bounded
+//! channel, or by rayon.
 
 use ignore::{WalkBuilder, WalkState};
 use lendir::{FileType, WalkDirs};
@@ -16,11 +17,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is done with each file.
+/// The work on each file.
 #[derive(Clone, Copy)]
 enum Work {
     Nothing,
-    /// As a file system over a network makes a reader wait.
+    /// Waiting, like for a file system over a network.
     Wait(Duration),
     Compute(Duration),
 }
@@ -100,7 +101,7 @@ fn directories_in(path: PathBuf) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("cannot read the directory").path()).collect()
 }
 
-/// How many files there are.
+/// Works on each file by the walker of `ignore`. Returns the number of files.
 fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     let files = AtomicU64::new(0);
     let mut builder = WalkBuilder::new(&roots[0]);
@@ -120,7 +121,7 @@ fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     files.into_inner()
 }
 
-/// Calls `send` for up to 16 files of a directory at a time. Returns how many files there are.
+/// Calls `send` for up to 16 files of a directory at a time. Returns the number of files.
 fn walk(
     roots: &[PathBuf],
     threads: usize,
@@ -148,7 +149,7 @@ fn walk(
     parts.into_iter().sum()
 }
 
-/// The recipe *Work on each file on all cores*.
+/// Returns the contender that uses the recipe *Work on each file on all cores*.
 fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<(OwnedFd, Vec<CString>)>(64);
@@ -172,7 +173,8 @@ fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     })
 }
 
-/// A task for each file. The pool is made each time, as the threads of the others are.
+/// Returns the contender with a task for each file. It makes its pool each time, because the others
+/// start threads each time.
 fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("cannot start threads");
@@ -190,7 +192,7 @@ fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     })
 }
 
-/// The threads that walk do the work.
+/// Returns the contender whose threads walk and do the work.
 fn by_walk(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     walk(roots, threads, |_, names| {
         for _ in names {
