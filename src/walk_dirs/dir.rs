@@ -23,7 +23,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An open directory of a [`WalkDirs`](crate::WalkDirs), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
+/// An open directory of a [`WalkDirs`](crate::WalkDirs), borrowed until the next call to
+/// [`WalkDirs::next`](crate::WalkDirs::next). It yields its entries in the same way as [`Entries`].
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -36,25 +37,30 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
-/// `next`: the compiler refuses it.
+/// The compiler refuses to keep a `Dir`, or one of its entries, beyond the next call to `next`.
+/// Copy whatever you want to keep.
 ///
-/// **After a `break`, the walk also goes below directories that it has not lent.** To find them, it reads the directory again
-/// from the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the
-/// loop; to keep it from all, call [`skip_subdirs`](Self::skip_subdirs). A directory whose first `getdents64` returns nothing is also
-/// read once more, because you may have read it [through the descriptor](Self::fd).
+/// **If you leave the loop early, the walk still descends into the directories that were not
+/// yielded.** To find these directories, the walk reads the directory again from the start. To skip
+/// some directories, call [`skip_name`](Self::skip_name) before the loop. To skip all, call
+/// [`skip_subdirs`](Self::skip_subdirs).
 ///
-/// **Each call for a name holds**, before or after its entry is lent, and even if it is never lent; the last one counts. When
-/// the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
-/// not lend, in the order in which you last named them.
+/// **You can make requests by name**: [`skip_name`](Self::skip_name),
+/// [`follow_name`](Self::follow_name) and [`enter`](Self::enter). A request holds before and after
+/// its entry is yielded, even if the entry is never yielded. If there are several requests for a
+/// name, including those on its [`Entry`], the last one wins.
+///
+/// When the walk continues, it visits the directories that were yielded or listed, in that order.
+/// Then it visits the other directories that you named, in the order of the last request for each.
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
-    /// The directory that its name is relative to, at a second visit.
+    /// The directory that the name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
-    /// The offset of its name in the path.
+    /// The offset of the directory's name in the path.
     name_start: usize,
     is_second_visit: bool,
-    /// Whether it yields entries. At a second visit and below the maximum depth it yields none.
+    /// Whether the directory yields entries. It yields none at a second visit, nor at the
+    /// maximum depth.
     has_entries: bool,
     state: &'a mut S,
     /// The path of the directory, with its NUL.
@@ -77,7 +83,8 @@ impl<'a, S> Dir<'a, S> {
         let bounds = current.bounds;
         let has_entries = !is_second_visit && bounds.depth < max_depth;
         let unreadable = current.unreadable.filter(|_| has_entries);
-        // If nothing can be entered, the walk does not need the entries that the caller does not read.
+        // If nothing can be entered, the walk does not need the entries that the caller does not
+        // read.
         let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
         let candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
         let remainder = if is_dead_end { Remainder::Skipped } else { Remainder::Unread };
@@ -99,44 +106,63 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
-    /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
+    /// Returns the next entry of this directory, or `None` at its end.
     ///
-    /// Never `while let Ok(Some(entry))`: it takes an error for the end.
+    /// Do not write `while let Ok(Some(entry)) = dir.next()`: that loop stops silently at the first
+    /// error. [`next_ok`](Self::next_ok) is the usual loop.
     ///
-    /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
+    /// While an entry is in use, this `Dir` is borrowed. So take [`path`](Self::path),
+    /// [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
     ///
     /// # Errors
     ///
-    /// At most one, then `Ok(None)`. The walk still goes below the directories that came before it. If the `Dir` is dropped
-    /// earlier, [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
+    /// Returns at most one error, and then `Ok(None)`. The walk still descends into the directories
+    /// that came before the error. If the `Dir` is dropped before the error,
+    /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
-    /// - What [`Entries::next`] can fail with.
-    /// - For a directory that exists and cannot be opened for reading, what the kernel answered: `EACCES` as a rule, or `EPERM`,
-    ///   `ESTALE`, `EINVAL` or `EXDEV`.
+    /// - If reading fails, the same as [`Entries::next`].
+    /// - If the directory exists but cannot be opened for reading, the error of opening: usually
+    ///   `EACCES`, sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
         match find(records, phase, || *directory, || Some(*updates), |_| true) {
             Ok(Some(entry)) => {
-                subdirs.note(&entry); // not in the closure, as in `find`: 2.6 instructions fewer an entry
+                // Not in the closure, as in `find`: this takes 2.6 instructions fewer an entry.
+                subdirs.note(&entry);
                 Ok(Some(entry))
             }
             end => Self::report_end(end.err(), *phase, subdirs, *directory).map(|()| None),
         }
     }
 
-    /// The next entry, or `None` at the end and after an error, which `on_error` gets: [`Entries::next_ok`].
+    /// Returns the next entry, or `None` at the end and after an error. Calls `on_error` with the
+    /// error, of which there is at most one.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end: see [`Entries::find`]. The walk goes below those before it too.
+    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none. The
+    /// walk also descends into the directories before this entry.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let path = dir.path();
+    ///     match dir.find(|entry| entry.name() == b"address") {
+    ///         Ok(Some(_)) => println!("{path:?}"),
+    ///         Ok(None) => {}
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with. With `?`, the first directory that may not be read ends the search of the tree.
+    /// Same as [`next`](Self::next). With `?`, the first directory that you have no permission to
+    /// read ends the search of the tree.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -153,11 +179,12 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Reads to the end and counts the entries that were left: see [`Entries::count`]. The walk goes below them.
+    /// Reads to the end, and returns the number of remaining entries. The walk
+    /// descends into the directories among these entries.
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
+    /// Same as [`next`](Self::next). The count up to the error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -167,7 +194,8 @@ impl<'a, S> Dir<'a, S> {
         Ok(count)
     }
 
-    /// Ends the entries. Returns the error to report: `error`, or why the directory cannot be read.
+    /// Ends the entries. Returns the error to report: `error`, or the reason why the directory
+    /// cannot be read.
     #[inline]
     fn report_end(
         error: Option<Error>,
@@ -180,8 +208,11 @@ impl<'a, S> Dir<'a, S> {
         error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
-    /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that
-    /// order, and not below what was lent before and is missing from it.
+    /// Reads the whole directory into `listing`, sorted. It does not matter which entries were
+    /// yielded before. Afterwards [`next`](Self::next) is at the end.
+    ///
+    /// The walk descends into the directories in the order of the listing. It does not descend into
+    /// a directory that was yielded before but is missing from the listing.
     ///
     /// ```
     /// use lendir::{Listing, WalkDirs};
@@ -199,14 +230,18 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: as [`Listing::read`], and one `lseek` if an entry was lent before. It copies the names of directories and of
-    /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with
-    /// the square of the depth. [`walk`](crate::walk) does not copy the path.
-    ///
     /// # Errors
     ///
-    /// What [`Listing::read`] and [`next`](Self::next) can fail with. The listing then holds the entries before the error,
-    /// and the walk goes below these.
+    /// Same as [`Listing::read`] and [`next`](Self::next). After an error, the listing holds the
+    /// entries that were read before the error. The walk descends into the directories among these
+    /// entries.
+    ///
+    /// # Performance
+    ///
+    /// In addition to [`Listing::read`], this method makes one `lseek` if an entry was yielded
+    /// before. It also copies the path of the directory. So if you read every directory of a deep
+    /// chain by this method, the time grows with the square of the depth. [`walk`](crate::walk())
+    /// does not copy the path.
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -223,7 +258,8 @@ impl<'a, S> Dir<'a, S> {
         result
     }
 
-    /// Rewinds the directory for [`read_into`](Self::read_into). Returns whether it has entries.
+    /// Rewinds the directory for [`read_into`](Self::read_into). Returns `true` if the directory
+    /// has entries.
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
@@ -242,9 +278,10 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Keeps the walk from going below any entry of this name, before or after it is lent. Of this,
-    /// [`follow_name`](Self::follow_name), [`enter`](Self::enter) and the calls of its [`Entry`], the last one for a name
-    /// counts.
+    /// Tells the walk not to descend into any entry of this name.
+    ///
+    /// The request holds before and after the entry is yielded. If there are several requests for a
+    /// name, the last one wins: see [`Dir`].
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/usr/share/doc")?;
@@ -256,27 +293,46 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Names are compared byte by byte, in a case-insensitive directory too: `skip_name("Foo")` does not skip an entry `foo`.
+    /// Names are compared byte by byte. So `skip_name("Foo")` does not skip an entry `foo`, even in
+    /// a case-insensitive directory.
     ///
-    /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
-    /// was lent is looked up among them: log2(n) comparisons.
+    /// # Performance
+    ///
+    /// Each request copies the name. When the walk continues, it sorts the names, and looks up each
+    /// yielded directory and link among them by a binary search.
     pub fn skip_name(&mut self, name: impl Name) {
         self.request(name.bytes(), Request::SKIP);
     }
 
-    /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
-    /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
+    /// Tells the walk to descend into the entry `name`, even if it is a symbolic link: see
+    /// [`Entry::follow`].
+    ///
+    /// The walk also tries a name that is not yielded. A name that does not exist, or that is
+    /// neither a directory nor a link to one, is not an error. Returns `false` in the same cases as
+    /// [`enter`](Self::enter).
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// if let Some(mut dir) = walk.next()? {
+    ///     dir.follow_name("lo"); // a link to the directory of this device
+    /// }
+    /// # assert!(walk.next()?.is_some_and(|dir| dir.is_link()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     pub fn follow_name(&mut self, name: impl Name) -> bool {
         self.request(name.bytes(), Request::FOLLOW)
     }
 
-    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
-    /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](crate::WalkDirsOptions::max_depth) allows nothing
-    /// below. A name is walked once, however often it is given. Names are compared byte by byte: in a case-insensitive directory,
-    /// a name that differs from the entry's only in case can make the walk enter the directory twice.
+    /// Tells the walk to descend into the directory `name`, even if it is never yielded or was
+    /// skipped before.
     ///
-    /// After [`skip_subdirs`](Self::skip_subdirs) only what is named is walked, in the order in which it is named. Then a walk need not
-    /// even read a directory whose entries are already known.
+    /// Returns `false`, and requests nothing, at a [second visit](Self::is_second_visit), or if
+    /// [`max_depth`](crate::WalkDirsOptions::max_depth) does not allow opening a directory below
+    /// this one.
+    ///
+    /// After [`skip_subdirs`](Self::skip_subdirs), the walk enters only the directories that you
+    /// name, in the order in which you name them. So a directory whose entries you know need not
+    /// even be read:
     ///
     /// ```
     /// # let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -287,10 +343,26 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: as [`skip_name`](Self::skip_name). [`WalkDirs::next`](crate::WalkDirs::next) returns the errors, with the path: `ENOENT` if
-    /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
-    /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
-    /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkDirsOptions::same_mount) a mount point is not entered, without an error.
+    /// The walk enters a name once, however often you pass it. Names are compared byte by byte. In
+    /// a case-insensitive directory, a name that differs from its entry's name only in case can
+    /// make the walk enter the directory twice.
+    ///
+    /// Under [`same_mount`](crate::WalkDirsOptions::same_mount), a mount point is not entered. That
+    /// is not an error.
+    ///
+    /// # Errors
+    ///
+    /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error, with the path:
+    ///
+    /// - `ENOENT` if there is no such entry.
+    /// - `ENOTDIR` if the entry is not a directory, but a symbolic link or a file.
+    /// - `EINVAL` if no entry can have the name: an empty name, `.`, `..`, or a name that contains
+    ///   a slash or a NUL. The path of the error shows a NUL as `\0`.
+    /// - The errors of any directory that cannot be opened, such as `EACCES` and `ENAMETOOLONG`.
+    ///
+    /// # Performance
+    ///
+    /// Same as [`skip_name`](Self::skip_name).
     pub fn enter(&mut self, name: impl Name) -> bool {
         self.request(name.bytes(), Request::ENTER)
     }
@@ -300,9 +372,22 @@ impl<'a, S> Dir<'a, S> {
         self.subdirs.request(name, request)
     }
 
-    /// Keeps the walk from going below any entry of this directory, and takes back all calls for names before this one.
-    /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before
-    /// its end, the rest is not read.
+    /// Tells the walk not to descend into any entry of this directory. Cancels all earlier requests
+    /// for its entries and names.
+    ///
+    /// [`next`](Self::next) still yields entries, and a later [`enter`](Self::enter) or
+    /// [`follow_name`](Self::follow_name) still holds. If the `Dir` is then dropped before its end,
+    /// its remaining entries are not read.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     if dir.name() == b"net" {
+    ///         dir.skip_subdirs();
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
@@ -310,77 +395,128 @@ impl<'a, S> Dir<'a, S> {
         self.subdirs.skip_all();
     }
 
-    /// The state that the walk carries down: see [`WalkDirsOptions::with_state`](crate::WalkDirsOptions::with_state).
+    /// Returns the state that the walk carries down: see
+    /// [`WalkDirsOptions::with_state`](crate::WalkDirsOptions::with_state).
     #[inline]
     pub fn state(&self) -> &S {
         self.state
     }
 
-    /// The state, to be changed for this directory and those below it.
+    /// Returns a mutable reference to the state. A change applies to this directory and to
+    /// everything below it.
+    ///
+    /// ```
+    /// // Counts the directories on the path that are called `net`.
+    /// let mut walk = lendir::WalkDirs::options().with_state(0).open("/sys/class")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     if dir.name() == b"net" {
+    ///         *dir.state_mut() += 1;
+    ///     }
+    ///     println!("{} {:?}", dir.state(), dir.path());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[inline]
     pub fn state_mut(&mut self) -> &mut S {
         self.state
     }
 
-    /// Its path: that of the root, as it was given to the walk, and the names from there to here. **It is for people to read**:
-    /// if others move directories, it can lead elsewhere, and it can be longer than `PATH_MAX` (4096 bytes), which no system
-    /// call takes. To act on the directory, use [`fd`](Self::fd). It borrows from the walk, not from this `Dir`: take it before
-    /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
+    /// Returns the path of this directory. It begins with the root's path, as it was passed to the
+    /// walk.
+    ///
+    /// **Use the path only in messages.** If another process moves directories, the path can lead
+    /// elsewhere. The path can also be longer than `PATH_MAX` (4096 bytes), which no system call
+    /// accepts. To act on the directory, use [`fd`](Self::fd).
+    ///
+    /// The path borrows from the walk, not from this `Dir`. So take it before the inner loop, where
+    /// an entry borrows the `Dir`:
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let path = dir.path();
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         println!("{:?} in {path:?}", entry.name_os());
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.entries.directory.path))
     }
 
-    /// Its name, as [`Entry::name`]. For a root, what [`Path::file_name`] makes of its path, or the whole path where that is
-    /// `None`: `/`, `.`, `a/..`, or an empty one.
+    /// Returns the name of this directory.
+    ///
+    /// For a root, this is the [`Path::file_name`] of its path. If its path has no file name, such
+    /// as `/`, `.`, `a/..` or an empty path, this is the whole path.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
         of_root.map_or(&self.entries.directory.path[self.name_start..], OsStr::as_bytes)
     }
 
-    /// Its name for `std`.
+    /// Returns the [`name`](Self::name) as an `OsStr`, for `std`.
     #[inline]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
-    /// How many levels it is below the root, whose depth is 0.
+    /// Returns the number of levels from the root to this directory. The root has depth 0.
     #[inline]
     pub fn depth(&self) -> usize {
         self.entries.directory.depth
     }
 
-    /// Whether it was visited before, and everything below it after that: see
-    /// [`second_visits`](crate::WalkDirsOptions::second_visits). It has no entries then.
+    /// Returns `true` if this is the second visit of the directory, after everything below it: see
+    /// [`second_visits`](crate::WalkDirsOptions::second_visits). Then the directory yields no
+    /// entries.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
     }
 
-    /// Whether its own entry is a symbolic link that the caller told the walk to follow. Never for a root.
+    /// Returns `true` if the entry of this directory is a symbolic link that you told the walk to
+    /// follow. Returns `false` for a root.
     pub fn is_link(&self) -> bool {
         self.links.target(self.depth()).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries, and for calls on the directory itself. `fchmod` refuses it if the
-    /// directory may not be read, because then it is opened with `O_PATH`. It borrows from the walk, as [`path`](Self::path)
-    /// does.
+    /// Returns the descriptor of this directory, for `*at` calls on its entries and for calls on
+    /// the directory itself. The descriptor borrows from the walk, in the same way as
+    /// [`path`](Self::path).
     ///
-    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
-    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`,
-    /// `next` lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
+    /// If you have no permission to read the directory, it is opened with `O_PATH`. Calls such as
+    /// `fchmod` refuse such a descriptor.
+    ///
+    /// **Do not read the directory through this descriptor**: that moves the position from which
+    /// [`next`](Self::next) reads. The walk would not descend into the directories that you read.
+    /// Open `.` in the directory instead:
+    ///
+    /// ```
+    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// # let dir = walk.next()?.unwrap();
+    /// let mut listing = lendir::Listing::new();
+    /// listing.read(lendir::openat(dir.fd(), c".")?)?;
+    /// # assert!(!listing.is_empty());
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// If you read through the descriptor to the end before the first `next`, then `next` yields
+    /// nothing. [`read_into`](Self::read_into) still reads the whole directory, and the walk reads
+    /// the directory again before it continues.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.entries.directory.fd
     }
 
-    /// What the file system knows of this directory. Costs: one `fstat`.
+    /// Returns the metadata of this directory, such as its owner, mode and times, by one `fstat`.
     ///
     /// # Errors
     ///
-    /// What [fstat(2)] can fail with, with the path. A server can return any error, such as `EIO` or `ESTALE`.
+    /// Returns an error if [fstat(2)] fails, with the path. A server can answer with any error,
+    /// such as `EIO` or `ESTALE`.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]
@@ -388,43 +524,53 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
     }
 
-    /// As [`Entry::statx`], of this directory.
+    /// Returns the metadata of this directory that `mask` names: see [`Entry::statx`].
     ///
     /// # Errors
     ///
-    /// What [`stat`](Self::stat) can fail with, and `ENOSYS` before Linux 4.11.
+    /// Same as [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask))
             .map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Returns an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
-    /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
+    /// Returns an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth),
+    /// for calls that you make yourself. `cause` is any value that converts into a
+    /// [`std::io::Error`]: see [`Error::new`].
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.entries.directory.error(cause)
     }
 
-    /// Returns its open parent directory and its name there, for calls such as `unlinkat` and `renameat`, at a
-    /// [second visit](Self::is_second_visit).
+    /// Returns the open parent of this directory and its name there, at a [second
+    /// visit](Self::is_second_visit). Pass both to calls such as `unlinkat` and `renameat`.
     ///
-    /// A root that was opened by a path was opened through its parent. So the call acts in that directory, wherever the path
-    /// leads by then. The name is the last component of the path as it was given, such as `dir`, `dir/`, `..` or `/`.
+    /// ```
+    /// use lendir::rustix::fs::{AtFlags, unlinkat};
+    /// use lendir::{Dir, Error};
     ///
-    /// Do not pass the name to `chmodat` or `chownat`: they follow a symbolic link that another process has put in place of
-    /// the directory. To change the directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
+    /// /// Removes a directory whose contents have been removed before.
+    /// fn remove(dir: &Dir<'_>) -> Result<(), Error> {
+    ///     let Some((parent, name)) = dir.parent_and_name() else { return Ok(()) };
+    ///     unlinkat(parent, name, AtFlags::REMOVEDIR).map_err(|errno| dir.wrap_error(errno))
+    /// }
+    /// ```
+    ///
+    /// A root that was opened by a path was opened through its parent. So the call acts in that
+    /// parent, wherever the path leads by then. The name is the last component of the path as you
+    /// passed it, such as `dir`, `dir/`, `..` or `/`.
+    ///
+    /// Do not pass the name to `chmodat` or `chownat`: they follow a symbolic link that another
+    /// process has put in place of the directory. To change the directory itself, call `fchmod` or
+    /// `fchown` on its [`fd`](Self::fd).
     ///
     /// Returns `None`:
     ///
-    /// - at a first visit, when its parent may already be closed for good;
+    /// - at a first visit, because the parent may already be closed for good;
     /// - for a root that was passed [as a descriptor](crate::WalkDirsOptions::from_fd);
-    /// - if the level above is [lost](crate::WalkDirsOptions::max_open). [`WalkDirs::next`](crate::WalkDirs::next) has reported
-    ///   that error.
-    ///
-    /// # Performance
-    ///
-    /// Scans the name for its NUL.
+    /// - if the level above is [lost](crate::WalkDirsOptions::max_open).
+    ///   [`WalkDirs::next`](crate::WalkDirs::next) has reported that error.
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
@@ -435,7 +581,8 @@ impl<'a, S> Dir<'a, S> {
         Some((parent, name.expect("BUG: a path without its NUL")))
     }
 
-    /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].
+    /// Returns `true` if the directory was removed before or while it was read: see
+    /// [`Entries::is_removed`].
     pub fn is_removed(&self) -> bool {
         self.entries.is_removed()
     }
