@@ -10,43 +10,60 @@ use crate::walk_dirs::part::Part;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// One of the threads of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It lends directories as the [`WalkDirs`](crate::WalkDirs) does, each of
-/// them to one thread only.
+/// A thread of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It yields directories in
+/// the same way as a [`WalkDirs`](crate::WalkDirs), each directory to exactly one thread.
 ///
-/// It stays in its closure, because its lifetime `'scope` is that of one `run_parallel`, and on its thread, because it is not `Send`.
-/// So it can neither be kept nor replaced by another.
+/// ```
+/// let _ = lendir::walk_dirs("/sys/class")?.run_parallel(0, |worker| {
+///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
+///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///             println!("{:?}", entry.path());
+///         }
+///     }
+/// });
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// A worker is not `Send`, and its lifetime `'scope` is the lifetime of one `run_parallel`. So a
+/// worker stays on its thread and in its closure.
 pub struct Worker<'scope, S = ()> {
     pub(super) part: Part<S>,
     pub(super) buffer: Buffer,
     pub(super) workers: Workers<'scope, Part<S>>,
     pub(super) index: usize,
-    /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away
-    /// again would.
+    /// Makes the worker not `Send`. Making it `Send` later breaks no program. Taking `Send` away
+    /// would.
     pub(super) on_its_thread: PhantomData<*const ()>,
 }
 
 impl<S: Clone + Send> Worker<'_, S> {
-    /// As [`WalkDirs::next`](crate::WalkDirs::next): lends a directory that no other thread is lent, and is `None` once nothing is
-    /// left. Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
-    /// Never `while let Ok(Some(dir))`: it takes an error for the end, of this thread only.
+    /// Returns the next directory for this thread, or `None` if no directory remains for any
+    /// thread. While nothing is pending here, this method waits for a part of another thread's
+    /// work.
+    ///
+    /// Do not write `while let Ok(Some(dir)) = worker.next()`: that loop stops silently at the
+    /// first error, on this thread only. [`next_ok`](Self::next_ok) is the usual loop.
     ///
     /// # Errors
     ///
-    /// What [`WalkDirs::next`](crate::WalkDirs::next) can fail with.
+    /// Same as [`WalkDirs::next`](crate::WalkDirs::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.advance()? { Some(Dir::visit(&mut self.part, &mut self.buffer)) } else { None })
     }
 
-    /// As [`WalkDirs::next_ok`](crate::WalkDirs::next_ok).
+    /// Returns the next directory for this thread, or `None` if no directory remains for any
+    /// thread. Calls `on_error` with each error before that directory, and continues.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         skip_errors(|| self.advance(), on_error)
             .then(|| Dir::visit(&mut self.part, &mut self.buffer))
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] of another thread still lends its
-    /// entries. The compiler refuses to use this thread's after this call.
+    /// Ends the walk on all threads: from now on, [`next`](Self::next) returns `None`.
+    ///
+    /// A [`Dir`] of another thread still yields its remaining entries. The `Dir` of this thread
+    /// cannot be used after this call: the compiler refuses it.
     ///
     /// ```
     /// let found = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
@@ -68,9 +85,12 @@ impl<S: Clone + Send> Worker<'_, S> {
         self.workers.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than what `run_parallel` was passed for the others, in the order in which
-    /// they begin. The variables of the closure are each thread's own. For memory of each thread's own that outlives the walk, pass
-    /// `run_parallel` a number: how many threads 0 takes depends on the machine.
+    /// Returns the index of this thread. The calling thread has index 0. The other threads have the
+    /// indices from 1, in the order in which they begin.
+    ///
+    /// Variables inside the closure belong to one thread. If each thread needs memory that outlives
+    /// the walk, pass a fixed number of threads to `run_parallel`. With 0, the number depends on
+    /// the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -119,7 +139,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// Leaves the pending directories to the other threads.
     pub(crate) fn leave(self) {
         let Self { part, workers, .. } = self;
-        // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
+        // Before `leave`: if this is the last busy thread, the others end as soon as it has left.
         if part.cursor.is_done() {
             drop(part); // before it leaves: the state's destructor may panic
         } else {
