@@ -1,14 +1,15 @@
 //! `Opener`, `Root`, `OpenDir`: open a root and each directory below it, and find out whether a
-//! directory is on another mount than its parent. They do not know levels or links that were
+//! directory is on another mount than its parent. They do not know levels, nor links that were
 //! followed.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's
-//! [`EndMarker`] still holds. `EXDEV` means another mount. Where `openat2` is refused, no marker is
-//! passed down.
+//! [`EndMarker`] still holds. `EXDEV` means another mount. If `openat2` is refused, children
+//! inherit no marker.
 //!
-//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is
-//! then the error. If `next` returned the error instead, the directory would have no visits and no
-//! state. A caller could not remove it at its second visit, which the kernel allows if it is empty.
+//! A directory that exists but cannot be opened for reading is opened with `O_PATH`, and is
+//! yielded. The error occurs when the directory is read. If `next` returned the error instead, the
+//! directory would have no visits and no state. Then a caller could not remove it at its second
+//! visit, which the kernel allows if it is empty.
 
 use super::identity::Mount;
 use super::options::Options;
@@ -20,20 +21,21 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::sync::Arc;
 
+/// A way to open the directories below a root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
     /// Whether the walk stays on one mount.
     same_mount: bool,
     /// The additional flags of the [`Options`].
     flags: OFlags,
-    /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so
-    /// there it is never called.
+    /// Whether the kernel has `openat2`. `false` before Linux 5.6 and under some seccomp filters.
+    /// The filters of Android kill the process, so on Android `openat2` is never called.
     has_openat2: bool,
-    /// The mount to stay on, once a comparison has needed it.
+    /// The mount to stay on. `None` until a comparison needs it.
     only: Option<Mount>,
 }
 
-/// A root that is open.
+/// An open root.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) found: OpenDir,
@@ -44,9 +46,9 @@ pub(crate) struct Root {
 impl Root {
     /// Opens the root at `path`.
     ///
-    /// Under `keep_root_parent`, the path is looked up as far as its last component, and the root
-    /// is opened from there. A caller that removes the root then removes it from the same
-    /// directory, wherever the path leads by then.
+    /// With `keep_root_parent`, this opens the parent by the path, and then the root by the last
+    /// component. So a caller that removes the root removes it from the same parent, wherever the
+    /// path leads by then.
     pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
         let Options { keep_root_parent: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
@@ -59,38 +61,39 @@ impl Root {
     }
 }
 
-/// Returns the offset of the last component, which includes any slashes after it. `/` is a
-/// component of its own.
+/// Returns the offset at which the last component of `path` starts. The component includes any
+/// slashes after it. The path `/` is a component of its own.
 pub(crate) fn last_component_start(path: &[u8]) -> usize {
     let name_end = path.iter().rposition(|byte| *byte != b'/').unwrap_or(0);
     path[..name_end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1)
 }
 
-/// A directory that exists.
+/// A directory that was opened, for reading or with `O_PATH`.
 #[derive(Debug)]
 pub(crate) struct OpenDir {
     pub(crate) dir: OwnedFd,
     pub(crate) end_marker: EndMarker,
-    /// Why it may not be read: then `dir` is a descriptor with `O_PATH`.
+    /// The reason why the directory cannot be read. Then `dir` is a descriptor with `O_PATH`.
     pub(crate) unreadable: Option<Errno>,
 }
 
 impl OpenDir {
-    /// What `open` opens, which is given more flags.
+    /// Opens a directory by `open`, which takes additional flags.
     fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
         open(OFlags::empty())
             .map(Self::query)
             .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
-    /// Queries the end marker of the file system that `dir` is on. Without an answer there is none.
+    /// Queries the end marker of the file system that `dir` is on. If the query fails, there is no
+    /// marker.
     pub(crate) fn query(dir: OwnedFd) -> Self {
         let end_marker = EndMarker::of(&dir);
         Self { dir, end_marker, unreadable: None }
     }
 
-    /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is
-    /// no such directory, or no descriptor left.
+    /// Calls `path` to open with `O_PATH` a directory that could not be opened for reading. Returns
+    /// `errno` instead if it means that there is no such directory, or no descriptor left.
     fn unreadable(
         errno: Errno,
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
@@ -112,12 +115,12 @@ impl Opener {
         Self { same_mount, flags, has_openat2: !cfg!(target_os = "android"), only: None }
     }
 
-    /// Forgets the mount of the tree before.
+    /// Forgets the mount of the previous tree.
     pub(crate) fn forget_mount(&mut self) {
         self.only = None;
     }
 
-    /// Opens `name`, a directory in `dir`. If that fails, call [`examine`](Self::examine).
+    /// Opens the directory `name` in `dir`. After an error, call [`examine`](Self::examine).
     #[inline(always)]
     pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.has_openat2 {
@@ -127,14 +130,15 @@ impl Opener {
         }
     }
 
-    /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
+    /// Returns the end marker of a directory that [`open`](Self::open) opened, from its parent's
+    /// end marker.
     #[inline]
     pub(crate) fn inherited_marker(self, end_marker: EndMarker) -> EndMarker {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
     }
 
-    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the
-    /// end marker of `dir`. `None` for another mount under `same_mount`.
+    /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. `above`
+    /// is the end marker of `dir`. Returns `None` for another mount under `same_mount`.
     pub(crate) fn examine(
         &mut self,
         opened: Result<OwnedFd, Errno>,
@@ -150,7 +154,8 @@ impl Opener {
             }
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
-                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
+                // If `openat` works, only `openat2` is refused.
+                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV));
                 opened.map(|dir| OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
             }
             Err(errno) => Err(errno),
@@ -167,9 +172,11 @@ impl Opener {
         }
     }
 
-    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on
-    /// the same mount as `dir`, which without `openat2` counts under `same_mount` only. `above` is
-    /// the end marker of `dir`.
+    /// Opens the directory `name` in `dir` before the walk descends into it. `above` is the end
+    /// marker of `dir`.
+    ///
+    /// Returns only a directory that can be read and that is on the mount of `dir`. If `openat2` is
+    /// refused, the mount counts under `same_mount` only.
     pub(crate) fn open_ahead(
         &mut self,
         (dir, above): (BorrowedFd<'_>, EndMarker),
@@ -184,8 +191,8 @@ impl Opener {
         }
     }
 
-    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for
-    /// another mount under `same_mount`.
+    /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
+    /// `None` for another mount under `same_mount`.
     pub(crate) fn follow(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -196,7 +203,8 @@ impl Opener {
         self.on_mount(dir, found)
     }
 
-    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
+    /// Opens `name` in `dir` by `openat`. Under `same_mount`, `EXDEV` means another mount, in the
+    /// same way as for `openat2`.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
@@ -207,7 +215,7 @@ impl Opener {
         }
     }
 
-    /// `found`, unless it is on another mount than `dir` under `same_mount`.
+    /// Returns `found`, or `None` if it is on another mount than `dir` under `same_mount`.
     fn on_mount(&mut self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
         Ok(if self.same_mount && !self.is_same_mount(dir, found.dir.as_fd())? {
             None
@@ -216,7 +224,8 @@ impl Opener {
         })
     }
 
-    /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
+    /// Returns `true` if `below` is on the mount that the walk stays on, which is the mount of
+    /// `dir`.
     #[cold]
     fn is_same_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
         if self.only.is_none() {
