@@ -1,6 +1,6 @@
-//! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the
-//! directory above, and for a directory whose descriptor was closed. They do not know what an error
-//! means for the walk.
+//! Makes the `openat` and `openat2` calls of a walk. They open a root, a name in a directory, the
+//! directory above, or a directory whose descriptor was closed. This module does not know what an
+//! error means for the walk.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -8,17 +8,18 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use std::ffi::CStr;
 
-/// For [`at`]: a directory, even through symbolic links.
+/// The flags for [`at`] that open a directory, even through symbolic links.
 pub(crate) use crate::open::DIRECTORY;
-/// A directory itself: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
+/// The flags that open a directory itself. The kernel refuses a symbolic link with `ENOTDIR`, and
+/// an old kernel with `ELOOP`.
 pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
-/// Whether the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
+/// Returns `true` if the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
 pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE)
 }
 
-/// Opens a root with additional flags. `path` is relative to `dir`.
+/// Opens the root at `path`, relative to `dir`, with the additional flags `extra`.
 pub(crate) fn root(
     dir: BorrowedFd<'_>,
     path: &[u8],
@@ -29,15 +30,15 @@ pub(crate) fn root(
     path.into_with_c_str(|path| at(dir, path, flags))
 }
 
-/// Opens the directory at `path`, or the current directory if `path` is empty, in the same way as
-/// [`path_at`].
+/// Opens the directory at `path` in the same way as [`path_at`]. If `path` is empty, opens the
+/// current directory of the process.
 pub(crate) fn parent(path: &[u8]) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
     path.into_with_c_str(|path| path_at(CWD, path, DIRECTORY))
 }
 
-/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
-/// only, calls `open` without it.
+/// Calls `open` with `flags`. The kernel permits `O_NOATIME` to the owner only. If the kernel
+/// refuses the flag, this calls `open` without the flag.
 #[inline]
 fn open_with(
     flags: OFlags,
@@ -51,19 +52,20 @@ fn open_with(
     }
 }
 
-/// Opens `name` in `dir`.
+/// Opens `name` in `dir` by `openat`.
 #[inline]
 pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
-/// As [`at`], for `*at` calls and `..` only: such a descriptor needs no permission to read.
+/// Opens `name` in `dir` in the same way as [`at`], but for `*at` calls and `..` only. This needs
+/// no permission to read the directory.
 pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     at(dir, name, flags.union(OFlags::PATH))
 }
 
-/// As [`at`], for a directory that was open before. If reading it is no longer permitted, as
-/// [`path_at`].
+/// Opens a directory that was open before, in the same way as [`at`]. If the process no longer has
+/// permission to read it, opens it in the same way as [`path_at`].
 pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     match at(dir, name, flags) {
         Err(Errno::ACCESS) => path_at(dir, name, flags),
@@ -71,8 +73,8 @@ pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Resul
     }
 }
 
-/// Opens `name` in `dir` in the same way as [`at`] with [`NOFOLLOW`] and `extra`, but refuses a
-/// mount point with `EXDEV`. The answer is `ENOSYS` before Linux 5.6.
+/// Opens `name` in `dir` in the same way as [`at`] with [`NOFOLLOW`] and `extra`, but returns
+/// `EXDEV` for a mount point. Returns `ENOSYS` before Linux 5.6.
 #[inline]
 pub(crate) fn below_on_mount(
     dir: BorrowedFd<'_>,
@@ -84,12 +86,12 @@ pub(crate) fn below_on_mount(
     })
 }
 
-/// Reopens the directory `levels` above `dir`, by `..`.
+/// Reopens the directory that is `levels` levels above `dir`, by `..`.
 pub(crate) fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
     const UP: &[u8; 3] = b"../";
-    /// The most `../` that fit in `PATH_MAX`.
+    /// The greatest number of `../` that fit in `PATH_MAX`.
     const AT_ONCE: usize = (4096 - 1) / UP.len();
-    /// `../../…` and a NUL; each suffix is the path for fewer levels.
+    /// The path `../../…` and a NUL. A suffix of it is the path for fewer levels.
     static PATH: [[u8; UP.len()]; AT_ONCE + 1] = {
         let mut path = [*UP; AT_ONCE + 1];
         path[AT_ONCE] = [0; UP.len()];
