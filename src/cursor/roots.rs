@@ -1,5 +1,5 @@
-//! `Roots`: the trees that a walk still has to begin. It does not know how a root is opened, nor
-//! what is below one.
+//! `Roots`: the roots that a walk still has to begin. It does not know how a root is opened, nor
+//! what is below a root.
 
 use super::opener::{OpenDir, Root};
 use super::options::Options;
@@ -11,11 +11,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// The roots that a walk still has to begin, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    /// The next root, if it is already open. Its path is the walk's path.
+    /// The next root if it is already open. Its path is the current path of the walk.
     pub(crate) open: Option<Root>,
-    /// Each of these is opened when the walk begins it, so they hold no descriptor.
+    /// The paths of the other roots. Each root is opened when the walk begins it, so that these
+    /// roots hold no descriptors.
     pub(crate) paths: VecDeque<Box<[u8]>>,
 }
 
@@ -27,13 +29,14 @@ impl Roots {
         Ok(Self { open: Some(root), ..Self::default() })
     }
 
-    /// Makes `root`, read from its beginning, the only root.
+    /// Returns `root` as the only root, to be read from its beginning.
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
-        // If it cannot be rewound, it cannot be read, and that error says why.
+        // If it cannot be rewound, it cannot be read either. The error of reading is reported.
         let _ = seek(&root, SeekFrom::Start(0));
         Self { open: Some(Root { found: OpenDir::query(root), parent: None }), ..Self::default() }
     }
 
+    /// Returns the roots at `paths`, none of them open.
     pub(crate) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
         let bytes = |path: P| path.as_ref().as_os_str().as_bytes().into();
         Self { paths: paths.into_iter().map(bytes).collect(), ..Self::default() }
@@ -43,8 +46,8 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// Splits off an equal part for one of the `threads` that wait. A thread that `is_busy` gives
-    /// up even its last root.
+    /// Splits off an equal part for one of the `threads` that wait. This thread keeps at least one
+    /// root unless it `is_busy` with other directories.
     pub(crate) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let len = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - len);
