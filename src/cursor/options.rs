@@ -3,15 +3,16 @@
 
 use rustix::fs::OFlags;
 
-/// The number of descriptors that a walk needs: for the root, the current directory, and two on the
-/// way to a closed level.
+/// The fewest descriptors with which a walk works: one for the root, one for the current directory,
+/// and two to reopen a closed level.
 pub(crate) const MIN_OPEN: usize = 4;
 
 /// The options of a walk. Each of its threads has a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
+    /// Whether the walk stays on the mount of each root.
     pub(crate) same_mount: bool,
-    /// The number of descriptors, at least [`MIN_OPEN`].
+    /// The number of levels that may be open at once, at least [`MIN_OPEN`].
     pub(crate) max_open: usize,
     /// The depth of the deepest entries that are yielded.
     pub(crate) max_depth: usize,
@@ -37,8 +38,8 @@ impl Default for Options {
     }
 }
 
-/// The methods that `WalkOptions` and `WalkDirsOptions` have in common. `begin` makes a `$walk`,
-/// whose type is called `$name`.
+/// Writes the methods that `WalkOptions` and `WalkDirsOptions` have in common. Their `begin` makes
+/// a `$walk`, whose type is called `$name`.
 macro_rules! common_options {
     ($walk:ty, $name:literal) => {
         /// Sets whether the walk stays on the mount of each root. The default is `false`.
@@ -48,18 +49,20 @@ macro_rules! common_options {
         /// is usual in containers. The `stat` and `open` methods of such an entry act on the
         /// mounted file.
         ///
-        /// A bind mount is not entered either, even if the bind mount shows the same file system. A
-        /// btrfs subvolume is entered, because it is not a mount. `find -xdev`, which compares
-        /// `st_dev`, does the opposite in both cases. To list the mount points that were not
-        /// entered, query `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux
-        /// 5.8).
+        /// The walk does not descend into a bind mount either, even if the bind mount shows the
+        /// same file system. It descends into a btrfs subvolume, because a subvolume is not a
+        /// mount. `find -xdev`, which compares `st_dev`, does the opposite in both cases. To list
+        /// the mount points that were not entered, query `STATX_ATTR_MOUNT_ROOT` by
+        /// [`Entry::statx`](crate::Entry::statx) (Linux 5.8).
+        ///
+        /// If `openat2` is missing and the kernel is older than Linux 5.8, the walk tells only
+        /// devices apart. Then it does descend into a bind mount of the same file system.
         ///
         /// # Performance
         ///
-        /// Where the kernel has `openat2` with [`RESOLVE_NO_XDEV`], only a directory that the
-        /// caller has no permission to read takes an additional `statx`. Elsewhere each directory
-        /// takes one. Before Linux 5.8 that `statx` tells only devices apart, so bind mounts of the
-        /// same file system are entered.
+        /// If the kernel has `openat2` with [`RESOLVE_NO_XDEV`] (Linux 5.6), only a directory that
+        /// you have no permission to read takes an additional `statx`. Otherwise each directory
+        /// takes one.
         ///
         /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
         #[doc(alias("xdev", "same_file_system"))]
@@ -80,36 +83,32 @@ macro_rules! common_options {
             self
         }
 
-        /// Sets the number of descriptors that a thread of the walk may hold at once. The default
-        /// is 32, and the least is 4.
+        /// Sets the number of directories that a thread of the walk may hold open at once. The
+        /// default is 32, and the least is 4.
         ///
-        /// A walk holds one descriptor for the current directory. It holds another one for each
-        /// parent that has entries or directories pending. In a [`WalkDirs`](crate::WalkDirs),
-        /// [second visits](crate::WalkDirsOptions::second_visits) take one for each parent,
-        /// including the directory that contains the root, and [followed
+        /// This number does not limit the depth. A walk holds one descriptor for the current
+        /// directory, and one for each parent that has entries or directories pending. With [second
+        /// visits](crate::WalkDirsOptions::second_visits), a walk holds one for each parent, and an
+        /// additional one for the directory that contains the root. [Followed
         /// links](crate::Entry::follow) and [several threads](crate::WalkDirs::run_parallel) take
-        /// additional ones.
+        /// additional descriptors, too.
         ///
-        /// - **When a level is closed early**: at this limit, and when the process (`EMFILE`) or
-        ///   the system (`ENFILE`) has no descriptor left. The walk closes the shallowest levels
-        ///   first, but never the shallowest of all.
-        /// - **How a closed level is found again**: by `..` from the level below it, or else by
-        ///   names from the deepest open level above it.
-        /// - **What is accepted**: only the directory that was closed. The walk compares the
-        ///   device, the inode number, the mount under [`same_mount`](Self::same_mount), and the
-        ///   birth time where the file system fixes birth times. `SECURITY.md` lists the file
-        ///   systems that do not. On those, a new directory with the inode number of a removed one
-        ///   is taken for the removed one.
-        /// - **When a level is lost**: if it was moved or removed. Its pending contents and its
-        ///   second visit are skipped, with one error: `ENOENT`; `ENOTDIR` if another file has its
-        ///   name; `ESTALE` on NFS; `EACCES` if a directory on the way can no longer be searched;
-        ///   `EMFILE` or `ENFILE` if no descriptor is left. Levels above a lost level are found by
-        ///   names alone.
-        /// - **When the walk waits**: before it closes a directory that was just created, until the
-        ///   clock that stamps birth times has advanced. So no later directory has the same birth
-        ///   time. This takes one or two ticks of the clock, at most 20 ms with `CONFIG_HZ=100`.
-        ///   With second visits on several threads, the walk also waits before it shares such a
-        ///   level.
+        /// Once this number is reached, the walk closes a level early, and reopens the level later.
+        /// The walk does the same if the process (`EMFILE`) or the system (`ENFILE`) has no
+        /// descriptor left.
+        ///
+        /// - **A level can be lost** if another process moves or removes directories while the
+        ///   level is closed. The walk skips the level's pending contents and its second visit, and
+        ///   returns one error: `ENOENT`; `ENOTDIR` if another file has its name; `ESTALE` on NFS;
+        ///   `EACCES` if a directory on the way can no longer be searched; `EMFILE` or `ENFILE` if
+        ///   no descriptor is left.
+        /// - **A closed level is recognised** by its device, its inode number and its birth time,
+        ///   and under [`same_mount`](Self::same_mount) also by its mount. `SECURITY.md` lists the
+        ///   file systems whose birth times the walk cannot trust. On such a file system, a new
+        ///   directory with the inode number of a removed one is taken for the removed one.
+        /// - **The walk may wait for up to 20 ms** before it closes a level that was just created.
+        ///   So no later directory has the same birth time. With second visits on several threads,
+        ///   the walk also waits before it shares such a level.
         pub fn max_open(mut self, descriptors: usize) -> Self {
             self.options.max_open = descriptors.max($crate::cursor::options::MIN_OPEN);
             self
@@ -129,9 +128,8 @@ macro_rules! common_options {
         /// change their access times. The default is `false`.
         ///
         /// The kernel permits this flag to the owner of a directory and to a process with
-        /// `CAP_FOWNER`, and answers `EPERM` otherwise. Such a directory is opened again without
-        /// the flag, and its access time may change. The walk remembers no refusal: it tries the
-        /// flag on each directory.
+        /// `CAP_FOWNER`. If the kernel refuses the flag with `EPERM`, the walk opens the directory
+        /// without the flag, and the access time may change.
         ///
         /// The flag has no effect on a root that is passed to [`from_fd`](Self::from_fd), nor on
         /// network file systems whose server sets the access times.
@@ -148,8 +146,8 @@ macro_rules! common_options {
         /// Opens the root `path` and returns a walk of this tree. The paths of the walk begin with
         /// `path`, as written.
         ///
-        /// A root that the caller has no permission to read is no error of this method. The walk
-        /// returns that error.
+        /// A root that you have no permission to read is not an error of this method. The error
+        /// occurs when the walk reads the root.
         ///
         /// # Errors
         ///
@@ -167,12 +165,13 @@ macro_rules! common_options {
             Ok(self.begin(roots, path))
         }
 
-        /// Returns a walk of the trees at `paths`, one after another; several threads walk them all
-        /// at once.
+        /// Returns a walk of the trees at `paths`, one after another. On several threads, the trees
+        /// are walked at the same time.
         ///
-        /// Each root is opened when the walk gets to it. Relative paths are looked up then, too. If
-        /// a root is missing or is not a directory, the walk returns an error with this path and
-        /// depth 0, and continues with the next root. A path that is given twice is walked twice.
+        /// Each root is opened when the walk begins it, and its path is looked up only then. If a
+        /// root is missing or is not a directory, the walk returns an error with this path and
+        /// depth 0. The walk then continues with the next root. A path that is passed twice is
+        /// walked twice.
         ///
         /// ```
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
@@ -194,6 +193,13 @@ macro_rules! common_options {
         /// The paths of the walk begin with `path`, which the walk never looks up. With `""` they
         /// are relative to the root. The root is read from its beginning. If the descriptor cannot
         /// be read, the walk returns the error.
+        ///
+        /// ```
+        /// let root = lendir::open("/sys/class")?;
+        #[doc = concat!("let mut walk = lendir::", $name, "::options().from_fd(root, \"class\");")]
+        /// assert!(walk.next()?.is_some_and(|next| next.path().starts_with("class")));
+        /// # Ok::<(), lendir::Error>(())
+        /// ```
         ///
         /// # Performance
         ///
