@@ -27,22 +27,34 @@ use std::panic::UnwindSafe;
 use std::path::Path;
 use std::{fmt, io};
 
-/// Opens the directory `path`, to read its entries.
+/// Opens the directory `path` and returns an iterator over its entries.
 ///
-/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]; a path of 256 bytes or more takes a third.
-/// Nothing is read yet.
+/// ```
+/// let mut dir = lendir::read_dir("/proc")?;
+/// while let Some(entry) = dir.next()? {
+///     println!("{}", entry.name().escape_ascii());
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
 ///
 /// # Errors
 ///
-/// What [`open`] can fail with, with the path.
+/// Same as [`open`], with the path. Errors of reading are returned by [`ReadDir::next`].
+///
+/// # Performance
+///
+/// Each call allocates memory for the path and for a [`Buffer`]. For many directories, use
+/// [`Entries`](crate::Entries) with one buffer, or [`walk_dirs`](crate::walk_dirs()) for a tree.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
     Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(open(path)?, path) })
 }
 
-/// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
-/// a descriptor by [`from_fd`](Self::from_fd).
+/// An iterator over the entries of a directory. It owns its descriptor and its memory, so it can be
+/// kept in a struct.
+///
+/// [`read_dir`] opens a directory by its path, and [`from_fd`](Self::from_fd) takes a descriptor.
 ///
 /// ```
 /// use lendir::{Error, ReadDir};
@@ -61,13 +73,10 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name cost the
-/// same.
+/// An entry is valid only until the next call to `next`, so there is no `for entry in dir`. Copy
+/// whatever you want to keep. [`filter_map`](Self::filter_map) returns an ordinary iterator.
 ///
-/// For a tree, or thousands of directories, [`WalkDirs`](crate::WalkDirs), or [`Entries`](crate::Entries) on one [`Buffer`], save two
-/// allocations for each.
-///
-/// An entry cannot be kept while the directory is read on, or beyond it:
+/// The compiler refuses an entry that is kept longer:
 ///
 /// ```compile_fail,E0499
 /// let mut dir = lendir::read_dir("/proc").unwrap();
@@ -79,15 +88,22 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// let kept = (dir.next(), drop(dir)); // error: the first borrows `dir`
 /// ```
 ///
-/// It is no [`AsFd`]: another reader of its descriptor would move the position that it reads from.
+/// The [guarantees](crate::Entries#guarantees) and the [costs](crate::Entries#performance) are the
+/// same as for [`Entries`](crate::Entries).
+///
+/// A `ReadDir` does not implement [`AsFd`], because another reader of the descriptor would change
+/// the position that the `ReadDir` reads from. [`fd`](Self::fd) returns the descriptor for other
+/// calls.
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
-    /// Borrows `buffer` and the number of `dir`. `'static` stands for a lifetime that cannot be written: nothing made from it
-    /// may leave without the lifetime of a `&mut self`. See [`records`](Self::records).
+    /// The reader of the records. It borrows `_buffer` and the number of `dir`. `'static` stands
+    /// for a lifetime that Rust cannot express. So nothing borrowed from the reader may be
+    /// returned, except with the lifetime of a `&mut self`. See [`records`](Self::records).
     records: MaybeUninit<Records<'static>>,
     phase: Phase,
     dir: OwnedFd,
-    /// Whether the position was at the beginning when the directory was opened here, or sought last.
+    /// Whether the descriptor was at the beginning when the directory was opened here, or after the
+    /// last seek.
     is_fresh: bool,
     /// Whether the end marker was queried.
     is_marked: bool,
@@ -96,21 +112,37 @@ pub struct ReadDir {
 }
 
 impl ReadDir {
-    /// Reads the directory `dir` from the current position of the descriptor, which is the beginning if it has just been
-    /// opened, and the end if it has been read, also through a duplicate of it: [`rewind`](Self::rewind) it then. Its entries
-    /// and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their names alone.
+    /// Returns an iterator over the entries of the open directory `dir`. It begins at the current
+    /// position of the descriptor.
     ///
-    /// Costs: the two allocations of [`read_dir`].
+    /// A descriptor that has just been opened is at the beginning. A descriptor that has been read
+    /// is at the end, even if it was read through a duplicate. Call [`rewind`](Self::rewind) to
+    /// read such a directory again.
+    ///
+    /// The paths of entries and errors begin with `path`, which is never looked up. With `""`, they
+    /// are the names alone.
+    ///
+    /// ```
+    /// let proc = lendir::open("/proc/self")?;
+    /// let dir = lendir::openat(&proc, c"task")?;
+    /// let mut threads = lendir::ReadDir::from_fd(dir, "/proc/self/task");
+    /// let thread = threads.next()?.expect("a thread");
+    /// assert!(thread.path().starts_with("/proc/self/task"));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
         let (dir, path) = (dir.into(), path.as_ref().as_os_str().as_bytes().into());
         let mut buffer = Buffer::new();
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and a lifetime has none. What is borrowed lives as long as it is used,
-        // in the same struct:
-        // - the elements of the buffer's `Vec`. They stay in place when it moves, and nothing but `records` reaches them.
-        // - the number of `dir`, which is closed only when `dir` is dropped, or taken out of the struct by value.
-        // In a `MaybeUninit`, the `&mut` to the elements makes no promise where a `ReadDir` is moved, passed or dropped: only
-        // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and a lifetime does not change a layout.
+        // The records borrow two values, which are in the same struct and live as long as the
+        // records:
+        // - The elements of the buffer's `Vec`. They stay in place when the `Vec` moves, and only
+        //   `records` uses them.
+        // - The number of `dir`. It is closed only when `dir` is dropped or is moved out of the
+        //   struct. The `&mut` to the elements is in a `MaybeUninit`, so it asserts nothing when a
+        //   `ReadDir` is moved, passed or dropped. Only `records()` asserts that this `&mut` is
+        //   valid, and that function needs a `ReadDir` that exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
         Self {
@@ -124,39 +156,63 @@ impl ReadDir {
         }
     }
 
-    /// Returns the initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
+    /// Returns the initialised records. This function takes the field rather than `self`, so that
+    /// the other fields can be borrowed.
     #[inline]
     fn records<'a>(records: &'a mut MaybeUninit<Records<'static>>) -> &'a mut Records<'static> {
-        // SAFETY: `from_fd` is the one function that makes the field, from a value, and nothing else writes to it.
+        // SAFETY: only `from_fd` creates the field, from a value, and nothing else writes to the
+        // field.
         #[allow(unsafe_code, reason = "see `from_fd`")]
         unsafe {
             records.assume_init_mut()
         }
     }
 
-    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next). Never `while let Ok(Some(entry))`:
-    /// it takes an error for the end.
+    /// Returns the next entry, or `None` at the end of the directory.
+    ///
+    /// Do not write `while let Ok(Some(entry)) = dir.next()`: that loop stops silently at the first
+    /// error. Write `while let Some(entry) = dir.next()? {`.
     ///
     /// # Errors
     ///
-    /// At most one, then `Ok(None)`: what [`Entries::next`](crate::Entries::next) can fail with, with the path.
+    /// Same as [`Entries::next`](crate::Entries::next), with the path. After an error, every call
+    /// returns `Ok(None)`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
     }
 
-    /// The next entry, or `None` at the end and after an error, which `on_error` gets:
-    /// [`Entries::next_ok`](crate::Entries::next_ok).
+    /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
+    /// `on_error` with that error. There is at most one, and it comes last.
+    ///
+    /// ```
+    /// let mut dir = lendir::read_dir("/proc")?;
+    /// while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end: [`Entries::find`](crate::Entries::find).
+    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none.
+    ///
+    /// ```
+    /// let mut proc = lendir::read_dir("/proc")?;
+    /// while let Some(process) = proc.find(|entry| entry.numeric_name().is_some())? {
+    ///     println!("{:?}", process.path());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// The search begins after the entry that was yielded last. To look up several names, read a
+    /// [`Listing`](crate::Listing) and call [`by_name`](crate::Listing::by_name).
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with.
+    /// Same as [`next`](Self::next).
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -167,11 +223,11 @@ impl ReadDir {
         find(Self::records(&mut self.records), &mut self.phase, directory, || None, wanted)
     }
 
-    /// Reads to the end and counts the entries that were left: [`Entries::count`](crate::Entries::count).
+    /// Returns the number of remaining entries. Reads the directory to its end.
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
+    /// Same as [`next`](Self::next). After an error, the number of entries before it is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -181,8 +237,8 @@ impl ReadDir {
         Ok(count)
     }
 
-    /// An iterator over what `f` makes of the entries, without those for which that is `None`. What `f` makes is no longer lent,
-    /// so `for` and `collect` take it.
+    /// Returns an iterator that calls `f` on each entry and yields the values for which `f` returns
+    /// `Some`. An error is an item, too, and it comes last.
     ///
     /// ```
     /// let pids = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name());
@@ -192,8 +248,9 @@ impl ReadDir {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// An error, of which there is at most one, comes last. It costs what [`next`](Self::next) does, and
-    /// has the same errors.
+    /// # Errors
+    ///
+    /// Same as [`next`](Self::next).
     #[doc(alias = "iter")]
     #[inline]
     pub fn filter_map<T>(
@@ -211,7 +268,8 @@ impl ReadDir {
         .fuse()
     }
 
-    /// Seeks to the beginning, to read the whole directory. Returns `None` if the directory is known to be empty.
+    /// Seeks to the beginning, to read the whole directory. Returns `None` if the directory is
+    /// known to be empty.
     #[inline(always)]
     pub(crate) fn begin_whole(&mut self) -> Result<Option<(Directory<'_>, EndMarker)>, Error> {
         if !self.is_fresh
@@ -235,13 +293,20 @@ impl ReadDir {
         self.phase = Phase::ended(is_removed);
     }
 
-    /// Goes back to the beginning, even after the end or an error, by one `lseek`: [`Entries::rewind`](crate::Entries::rewind). The
-    /// first time also one `fstatfs`: where the file system marks a directory's last entry, each reading from then on takes one
-    /// `getdents64` less.
+    /// Rewinds to the beginning of the directory, even after the end or an error. So the directory
+    /// can be read again without opening it again.
+    ///
+    /// On btrfs, entries that were created after the directory was opened are yielded only after a
+    /// rewind.
     ///
     /// # Errors
     ///
-    /// What [`seek`](Self::seek) can fail with.
+    /// Same as [`seek`](Self::seek).
+    ///
+    /// # Performance
+    ///
+    /// Each call makes one `lseek`. The first call also makes one `fstatfs`: if the file system
+    /// marks the last entry of a directory, each further reading takes one `getdents64` less.
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
@@ -252,13 +317,13 @@ impl ReadDir {
         Ok(())
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`](crate::Entries::seek),
-    /// which says how long a cookie holds.
+    /// Sets the position to the place after the entry that had this [`cookie`](Entry::cookie).
+    /// Reading continues there, even after the end or an error. See
+    /// [`Entries::seek`](crate::Entries::seek) for how long a cookie is valid.
     ///
     /// # Errors
     ///
-    /// What [`Entries::seek`](crate::Entries::seek) can fail with, with the path. After an error, position and entries stay
-    /// as they are.
+    /// Same as [`Entries::seek`](crate::Entries::seek), with the path.
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
@@ -269,13 +334,13 @@ impl ReadDir {
         Ok(())
     }
 
-    /// Its path, as [`read_dir`] or [`from_fd`](Self::from_fd) was given it.
+    /// Returns the path that was passed to [`read_dir`] or [`from_fd`](Self::from_fd).
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Returns an [`Error`] with the directory's [`path`](Self::path), for calls that you make yourself. `cause` is anything
-    /// that converts into a [`std::io::Error`]; see [`Error::new`].
+    /// Returns an [`Error`] with the directory's [`path`](Self::path), for calls that you make
+    /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Error, ReadDir};
@@ -291,35 +356,41 @@ impl ReadDir {
         Error::new(self.path(), cause)
     }
 
-    /// The descriptor of the directory, for `*at` calls: [`Entries::fd`](crate::Entries::fd).
+    /// Returns the descriptor of the directory, for `*at` calls.
+    ///
+    /// Do not read the directory through this descriptor: that changes the position that
+    /// [`next`](Self::next) reads from.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
 
-    /// Returns the descriptor, without what is left in the buffer.
+    /// Returns the descriptor of the directory. The entries that remain in the buffer are dropped.
     ///
-    /// **Its position is after the last entry that was fetched, not after the last one that was lent**: rewind it, or
-    /// [`seek`](Self::seek) first, before it is read again.
+    /// **The position of the descriptor is after the last entry that the kernel returned**, not
+    /// after the last entry that was yielded. Call [`rewind`](Self::rewind) or [`seek`](Self::seek)
+    /// first if the descriptor will be read again.
     pub fn into_fd(self) -> OwnedFd {
         self.dir
     }
 
-    /// Whether the end came because the directory itself is gone: [`Entries::is_removed`](crate::Entries::is_removed).
+    /// Returns `true` if the directory ended because it no longer exists: see
+    /// [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
 }
 
-/// As [`ReadDir::from_fd`], without a path.
+/// Same as [`ReadDir::from_fd`], without a path.
 impl From<OwnedFd> for ReadDir {
     fn from(dir: OwnedFd) -> Self {
         Self::from_fd(dir, "")
     }
 }
 
-/// After a panic in a caller's closure, it goes on after the entry that the closure was given.
+/// If a closure of the caller panics, reading continues after the entry that the closure was called
+/// with.
 impl UnwindSafe for ReadDir {}
 
 impl fmt::Debug for ReadDir {
@@ -338,7 +409,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::{mem, thread};
 
-    /// For Miri, which makes no `getdents64` but sees who may point where.
+    /// Miri cannot call `getdents64`, but it checks which pointers are valid.
     #[test]
     fn a_borrow_from_itself_survives_moves_and_drops() {
         let make = |path: &str| {
