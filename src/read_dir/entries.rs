@@ -10,11 +10,8 @@ use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
-/// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next call of
-/// `next`.
-///
-/// It owns neither the buffer nor the descriptor, which stays usable while an entry lives: for [`openat`](crate::openat)
-/// above all. It knows no path: entries of [`ReadDir::from_fd`](crate::ReadDir::from_fd) have one.
+/// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
+/// so many directories can be read into the same memory.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -28,27 +25,38 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Two entries cannot live at once, because the second may overwrite the first one's name: the compiler refuses it.
+/// An entry is borrowed until the next call to `next`, so there is no `for entry in entries`. The
+/// compiler refuses to keep two entries at once, because the second may overwrite the name of the
+/// first.
+///
+/// The descriptor stays usable in the loop, for calls such as [`openat`](crate::openat). An
+/// `Entries` does not know the path of the directory. If you need paths, use
+/// [`read_dir`](crate::read_dir()) or [`ReadDir::from_fd`](crate::ReadDir::from_fd).
 ///
 /// # Guarantees
 ///
-/// - `.` and `..` are skipped, wherever the file system puts them, even if it doubles or forgets them.
-/// - Every other entry is lent as often as the kernel returned it, and as it did: `d_ino` 0, any `d_type`, any cookie,
-///   names that are not UTF-8.
-/// - **Fused**: after the end, and after an error, [`next`](Self::next) returns `Ok(None)` without a system call, until
-///   [`rewind`](Self::rewind) or [`seek`](Self::seek).
-/// - Entries that the kernel returned before an error are lent before it.
-/// - `EINTR` is retried. So a signal does not end a read that hangs on a network or FUSE server; only the server does, or the
-///   end of the process.
-/// - `ENOENT` is an end, as in glibc; [`is_removed`](Self::is_removed) distinguishes it.
-/// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share it. After
-///   an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was *fetched*; to go on
-///   after the last one *lent*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
+/// - `.` and `..` are never yielded, wherever the file system lists them, and however often.
+/// - Every other entry is yielded as often as the kernel returned it, and unchanged. Names need not
+///   be UTF-8, and an inode number can be 0.
+/// - **Fused**: after the end or an error, [`next`](Self::next) returns `Ok(None)` without a system
+///   call, until you call [`rewind`](Self::rewind) or [`seek`](Self::seek).
+/// - Entries that the kernel returned before an error are yielded before the error.
+/// - `EINTR` is retried. So a signal does not interrupt a call that waits for a network or FUSE
+///   server. Such a call ends when the server answers or the process is killed.
+/// - `ENOENT` is the end of the directory, in the same way as in glibc.
+///   [`is_removed`](Self::is_removed) then returns `true`.
+/// - Two `Entries` on the same descriptor, or on duplicates of it, share one position. If an
+///   `Entries` is dropped midway, the next one begins after the last entry that the kernel
+///   *returned*. To continue after the last entry that was *yielded*, call [`seek`](Self::seek)
+///   with its [`cookie`](Entry::cookie).
 ///
-/// # What it costs
+/// # Performance
 ///
-/// One `getdents64` for each buffer filled and one that finds no more; no allocation. An
-/// entry takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
+/// A batch of entries takes one `getdents64`, and the end of the directory takes one more. Nothing
+/// is allocated.
+///
+/// In the buffer, an entry takes 24 bytes if its name has up to 4 bytes, 32 bytes for up to 12, and
+/// 40 bytes for up to 20.
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
@@ -58,9 +66,14 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Reads `dir` from its current position, which is the beginning if it has just been opened, and the end if it has been
-    /// read: [`rewind`](Self::rewind) before a second reading. Makes no system call. `dir` is borrowed: bind what
-    /// [`Dir::fd`](crate::Dir::fd) returns to a name first.
+    /// Returns an iterator over the entries of the open directory `dir`, which reads into `buffer`.
+    /// It begins at the current position of the descriptor, and makes no system call yet.
+    ///
+    /// A descriptor that has just been opened is at the beginning. A descriptor that has been read
+    /// is at the end, so call [`rewind`](Self::rewind) before you read a directory again.
+    ///
+    /// `dir` is borrowed. If it is the result of a call, such as [`Dir::fd`](crate::Dir::fd), bind
+    /// the result to a variable first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
         Self {
@@ -70,21 +83,25 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.
+    /// Returns the next entry, or `None` at the end of the directory.
     ///
-    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.** The same
-    /// goes for every `next` in this crate.
-    ///
-    /// Costs: at most one `getdents64`, when every entry in the buffer has been lent (more only after `EINTR` and for
-    /// batches of nothing but dots); no allocation.
+    /// Do not write `while let Ok(Some(entry)) = entries.next()`, which rustc suggests: that loop
+    /// stops silently at the first error. Write `while let Some(entry) = entries.next()? {`. This
+    /// goes for every `next` of this crate.
     ///
     /// # Errors
     ///
-    /// Once, after the entries that came before it, then `Ok(None)`. What [getdents64(2)] and the file system can fail with:
-    /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is not a directory, `EIO`,
-    /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless the reading
-    /// process, not the one that opened it, may trace the target). An empty name, which only a broken FUSE server sends (as
-    /// a name that begins with NUL), is `EIO`: it would stand for the directory itself under `AT_EMPTY_PATH`.
+    /// Returns an error if [getdents64(2)] fails. It comes after the entries that were read before
+    /// it, and then every call returns `Ok(None)`. File systems can answer any number, such as:
+    ///
+    /// - `EBADF`: the descriptor is closed, or was opened with `O_PATH`.
+    /// - `ENOTDIR`: the descriptor is not a directory.
+    /// - `EIO` or `ESTALE`: a disk or a server failed. `EIO` also stands for an empty name, or a
+    ///   name that begins with NUL, from a broken FUSE server: with `AT_EMPTY_PATH`, such a name
+    ///   would mean the directory itself.
+    /// - `EACCES`: the directory is `/proc/PID/map_files`, and the process that reads it has no
+    ///   permission to trace the process `PID`.
+    /// - `EINVAL`: the directory is `/proc/PID/net`, and the process has ended, but was not reaped.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
     #[inline(always)]
@@ -92,18 +109,20 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
-    /// The next entry, or `None` at the end and after an error. `on_error` gets that error: at most one, and it comes last.
+    /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
+    /// `on_error` with that error. There is at most one, and it comes last.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. It goes on from the entry lent last, so to look up several names,
-    /// use [`Listing::by_name`](crate::Listing::by_name). Each entry passed over costs a [`next`](Self::next), and the errors
-    /// are those of `next`.
+    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none.
     ///
-    /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
-    /// in a loop of its own.
+    /// The search begins after the entry that was yielded last. To look up several names, read a
+    /// [`Listing`](crate::Listing) and call [`by_name`](crate::Listing::by_name).
+    ///
+    /// A function can return the entry that this method returns. The borrow checker rejects the
+    /// same function with a loop around [`next`](Self::next).
     ///
     /// ```
     /// use lendir::{Entries, Entry, Error};
@@ -112,6 +131,10 @@ impl<'a> Entries<'a> {
     ///     entries.find(|entry| entry.name().starts_with(b"."))
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Same as [`next`](Self::next).
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -121,40 +144,78 @@ impl<'a> Entries<'a> {
         find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
     }
 
-    /// Goes back to the beginning, as [`seek`](Self::seek) to 0, with its costs and errors: the cheap rescan, without open and
-    /// close. btrfs shows entries made after the directory was opened only from here on.
+    /// Rewinds to the beginning of the directory, even after the end or an error. So the directory
+    /// can be read again without opening it again. Same as [`seek`](Self::seek) to 0.
+    ///
+    /// ```
+    /// use lendir::{Buffer, Entries};
+    ///
+    /// let fds = lendir::open("/proc/self/fd")?;
+    /// let mut buffer = Buffer::new();
+    /// let mut entries = Entries::new(&fds, &mut buffer);
+    /// for _ in 0..3 {
+    ///     entries.rewind()?;
+    ///     println!("{} descriptors are open", entries.count()?);
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// On btrfs, entries that were created after the directory was opened are yielded only after a
+    /// rewind.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`seek`](Self::seek).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
-    /// reads on from there, even after the end or an error.
+    /// Sets the position to the place after the entry that had this [`cookie`](Entry::cookie).
+    /// Reading continues there, even after the end or an error. The entries that remain in the
+    /// buffer are dropped.
     ///
-    /// **A cookie is good for the descriptor that gave it, until that is rewound.** If others change the directory meanwhile, a
-    /// cookie of another descriptor, such as that of an earlier request,
+    /// ```
+    /// use lendir::{Buffer, Entries};
     ///
-    /// | on | |
+    /// let proc = lendir::open("/proc")?;
+    /// let mut buffer = Buffer::new();
+    /// let mut entries = Entries::new(&proc, &mut buffer);
+    /// let first = entries.next()?.expect("an entry");
+    /// let (name, cookie) = (first.name().to_vec(), first.cookie());
+    /// entries.seek(cookie)?;
+    /// assert!(entries.next()?.is_some_and(|second| second.name() != name));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound.**
+    /// With another descriptor, such as in a server that opens the directory for each request, the
+    /// file system decides. If entries are created or removed between the two readings, the cookie
+    /// of the first one means the following to the second one:
+    ///
+    /// | file system | meaning of the cookie |
     /// |---|---|
-    /// | ext4, xfs, btrfs; tmpfs since Linux 6.6 | leads to the same place, after a new mount too |
-    /// | a directory that an overlay merges from several layers | is a count: each entry before it that is removed hides one after it, without an error; each that is made can show one twice |
-    /// | an overlay's directory that only one layer has | is as on that layer |
-    /// | ramfs, /proc/PID/task | is a count, even for its own descriptor |
-    /// | NFS, FUSE and other servers | is what the server makes of it |
+    /// | ext4, xfs, btrfs; tmpfs since Linux 6.6 | the same place, even after the file system was mounted again |
+    /// | overlay, a directory merged from several layers | a count of entries: each earlier entry that was removed hides a later one without an error, and each that was created can repeat one |
+    /// | overlay, a directory of one layer | the same as on the file system of the layer |
+    /// | ramfs, `/proc/PID/task` | a count of entries, even for the descriptor that returned it |
+    /// | NFS, FUSE and other servers | whatever the server makes of it |
     ///
-    /// Where the file system is not known, go on after a name: [a recipe](crate::recipes#serve-a-directory-in-pages) does.
+    /// If you do not know the file system, continue after a name, in the same way as
+    /// [a recipe](crate::recipes#serve-a-directory-in-pages) does.
     ///
-    /// A number that is neither 0 nor a cookie of this directory leads wherever the file system likes. On tracefs, even its own
-    /// cookies do. On ext4, a fresh descriptor that first seeks to the cookie of the last entry reads nothing, even after a
-    /// [`rewind`](Self::rewind).
-    ///
-    /// Costs: one `lseek`, and a step over each record left in the buffer; then [`next`](Self::next) calls `getdents64`.
+    /// - If the number is neither 0 nor a cookie of this directory, the file system decides where
+    ///   reading continues. On tracefs, this is also true of its own cookies.
+    /// - On ext4, do not seek to the cookie of the last entry before anything else: a descriptor
+    ///   that was just opened then reads nothing, even after a [`rewind`](Self::rewind).
     ///
     /// # Errors
     ///
-    /// What [lseek(2)] can fail with: `EINVAL` for a cookie that the file system refuses, such as one beyond `i64::MAX`;
-    /// `EBADF`. After an error the iterator keeps its position and its entries.
+    /// Returns an error if [lseek(2)] fails. Position and remaining entries then stay unchanged.
+    ///
+    /// - `EINVAL`: the file system refuses the cookie, such as one above `i64::MAX`.
+    /// - `EBADF`: the descriptor is closed.
     ///
     /// [lseek(2)]: https://man7.org/linux/man-pages/man2/lseek.2.html
     #[doc(alias = "seekdir")]
@@ -164,11 +225,11 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Reads to the end and counts the remaining entries. Costs: as that many calls of [`next`](Self::next).
+    /// Returns the number of remaining entries. Reads the directory to its end.
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
+    /// Same as [`next`](Self::next). After an error, the number of entries before it is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -178,18 +239,20 @@ impl<'a> Entries<'a> {
         Ok(count)
     }
 
-    /// Whether the end came because the directory itself is gone (`ENOENT`), or the process of a `/proc/PID` directory: then
-    /// the entries read may not be all it had.
+    /// Returns `true` if the directory ended because it no longer exists. Then some of its entries
+    /// may be missing.
     ///
-    /// The `task` and `fd` directories of a process that is killed end normally until it has been reaped.
+    /// A directory below `/proc/PID` also ends like this if the process has ended. The directories
+    /// `task` and `fd` of a killed process end normally until the process is reaped.
     pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
 
-    /// The descriptor of the directory, for `*at` calls.
+    /// Returns the descriptor of the directory, for `*at` calls.
     ///
-    /// **Reading through it moves the position that [`next`](Self::next) reads from**, so this is no [`AsFd`], which
-    /// [`Listing::read`](crate::Listing::read) takes.
+    /// Do not read the directory through this descriptor: that changes the position that
+    /// [`next`](Self::next) reads from. This is also why `Entries` does not implement [`AsFd`],
+    /// which [`Listing::read`](crate::Listing::read) takes.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
@@ -197,8 +260,8 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Returns the next entry of `directory` for which `wanted` returns `true`. `directory` and `updates` are closures because the
-/// compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
+/// Returns the next entry of `directory` for which `wanted` returns `true`. `directory` and
+/// `updates` are closures, because the compiler would otherwise load their values for every entry.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
@@ -207,17 +270,20 @@ pub(crate) fn find<'e>(
     updates: impl Fn() -> Option<&'e EntryUpdates>,
     mut wanted: impl FnMut(&Entry<'_>) -> bool,
 ) -> Result<Option<Entry<'e>>, Error> {
-    // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
+    // Keep the system call in the caller's frame: after a system call, returning from an outer
+    // frame mispredicts.
     while !records.has_ended(*phase) {
         #[cfg(lendir_polonius)]
         let records = &mut *records;
         // SAFETY:
-        // - The pointer is made from `&mut *records`: it is valid, aligned and unique.
-        // - The borrow made from it lives no longer than that of `records`, and nothing else reaches them meanwhile: the
-        //   record made through it is returned at once, or dropped before the loop turns.
-        // The borrow checker rejects the plain borrow because it takes one that is returned on one path to be live on all
-        // of them (NLL problem case 3). `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check`
-        // accepts it.
+        // - The pointer is made from `&mut *records`, so the pointer is valid, aligned and unique.
+        // - The new borrow lives no longer than the borrow of `records`, and nothing else uses the
+        //   records meanwhile. The record that is read through the new borrow is returned at once,
+        //   or dropped before the next turn of the loop. The borrow checker rejects the plain
+        //   borrow, because it considers a borrow that one path returns to be live on all paths
+        //   (NLL problem case 3).
+        //   `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check` accepts the
+        //   plain borrow.
         #[cfg(not(lendir_polonius))]
         #[allow(
             unsafe_code,
