@@ -11,22 +11,34 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// One entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and [`Dir`](crate::Dir) lend it until the
-/// next call of their `next`.
-///
-/// Its name lives no longer than the entry does. The kernel's listing holds the name, the inode number and mostly the type:
-/// these cost nothing. [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open)
-/// and, where the listing has no type, [`file_type`](Self::file_type) query the file system, each by a call relative to the
-/// directory, retried after `EINTR`; their errors have the [`path`](Self::path).
+/// An entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and
+/// [`Dir`](crate::Dir) yield it, borrowed until the next call to their `next`.
 ///
 /// ```
-/// use lendir::{Entry, Error, FileType};
+/// use lendir::{Entry, Error};
 ///
 /// fn line(entry: &Entry<'_>) -> Result<String, Error> {
 ///     let mark = if entry.file_type()?.is_dir() { "/" } else { "" };
 ///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
 /// }
+///
+/// let mut dir = lendir::read_dir("/sys/class")?;
+/// while let Some(entry) = dir.next()? {
+///     match line(&entry) {
+///         Ok(line) => println!("{line}"),
+///         Err(error) => eprintln!("{error}"),
+///     }
+/// }
+/// # Ok::<(), Error>(())
 /// ```
+///
+/// The kernel's record holds the name, the inode number and, on most file systems, the type. These
+/// take no system call.
+///
+/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
+/// [`open`](Self::open) make one system call each, relative to the directory.
+/// [`file_type`](Self::file_type) does so if the record has no type. These calls are retried after
+/// `EINTR`, and their errors have the [`path`](Self::path) of the entry.
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
@@ -35,7 +47,7 @@ pub struct Entry<'a> {
     pub(crate) updates: Option<&'a EntryUpdates>,
 }
 
-/// The directory that entries are in.
+/// The directory that an entry is in.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
@@ -113,10 +125,10 @@ impl NamedEntry<'_> {
     }
 }
 
-/// The flags that query the entry itself: no link is followed, nothing is mounted.
+/// The flags to query an entry itself: no link is followed, and nothing is mounted.
 const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
-/// The path of an entry.
+/// Returns the path of an entry.
 pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
     let mut path = PathBuf::with_capacity(directory.len() + 1 + name.len());
     path.push(OsStr::from_bytes(directory));
@@ -125,60 +137,90 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
 }
 
 impl<'a> Entry<'a> {
-    /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
+    /// Returns the name. It has at least one byte, no NUL and no `/`, and need not be UTF-8.
+    ///
+    /// ```
+    /// let mut dir = lendir::read_dir("/sys/class")?;
+    /// while let Some(entry) = dir.next()? {
+    ///     if entry.name().starts_with(b"net") {
+    ///         println!("{}", entry.name().escape_ascii());
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[doc(alias("d_name", "file_name"))]
     #[inline]
     pub fn name(&self) -> &[u8] {
         self.record.file_name().to_bytes()
     }
 
-    /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
+    /// Returns the name with its NUL, for calls such as `openat`, `statat` and `unlinkat`, which
+    /// then need not copy it.
     #[inline]
     pub fn name_cstr(&self) -> &CStr {
         self.record.file_name()
     }
 
-    /// The name for `std`: `Path::new(entry.name_os())`.
+    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.name_os())`.
     #[inline]
     pub fn name_os(&self) -> &OsStr {
         OsStr::from_bytes(self.name())
     }
 
-    /// The path of the entry: that of its directory, as [`WalkDirs`](crate::WalkDirs) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
+    /// Returns the path: the path of the directory, as it was passed to
+    /// [`read_dir`](crate::read_dir()) or the walk, and the name.
     ///
-    /// **A walk stays inside its tree; this path does not**, if others replace a directory on it by a link. It is for people to
-    /// read. To change or remove the entry, or to read a file that others may swap, use [`open`](Self::open), or `*at` calls
-    /// with [`dir_fd`](Self::dir_fd) and [`name_cstr`](Self::name_cstr).
+    /// An entry of [`Entries`](crate::Entries) has **no path but its name**, because a descriptor
+    /// has no path.
     ///
-    /// Costs: one allocation.
+    /// Use the path for messages. To change or remove the entry, or to read a file that another
+    /// process can replace, use [`open`](Self::open), or `*at` calls with [`dir_fd`](Self::dir_fd)
+    /// and [`name_cstr`](Self::name_cstr). A walk never leaves its tree, but a path does if another
+    /// process replaces a directory on it by a link.
+    ///
+    /// # Performance
+    ///
+    /// Each call takes an allocation.
     pub fn path(&self) -> PathBuf {
         join(self.directory.path, self.name())
     }
 
-    /// How many levels it is below the root of the walk: 1 in the root. Without a walk it is 1.
+    /// Returns the number of levels below the root of the walk. It is 1 for the entries of the
+    /// root, and without a walk.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
         self.directory.depth + 1
     }
 
-    /// The name as a number, if it is one in canonical decimal: a PID, a TID, a descriptor.
+    /// Returns the name as a number, such as a PID, a TID or a descriptor. Returns `None` for any
+    /// other name.
     ///
-    /// No sign, no leading zero, at most `u32::MAX`; `None` for any other name.
+    /// The name must be a decimal number up to `u32::MAX`, without a sign or a leading zero.
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// The type of the entry itself: of a link, `Symlink`. On most file systems the kernel's listing has it, and this costs
-    /// nothing and cannot fail.
+    /// Returns the type of the entry itself. A symbolic link has the type `Symlink`.
     ///
-    /// Where the listing has none, this is a [`stat`](Self::stat): it costs one `fstatat`, and a walk relies on the answer.
+    /// ```
+    /// let mut dir = lendir::read_dir("/sys/class")?;
+    /// while let Some(entry) = dir.next()? {
+    ///     if entry.file_type()?.is_dir() {
+    ///         println!("{}/", entry.name().escape_ascii());
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// On most file systems the kernel's record has the type. If it does not, this method calls
+    /// [`stat`](Self::stat), and a walk acts on the outcome.
     ///
     /// # Errors
     ///
-    /// Where the listing has no type, what [`stat`](Self::stat) can fail with.
+    /// Same as [`stat`](Self::stat), if the kernel's record has no type. Otherwise there is no
+    /// error.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -188,23 +230,24 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The type in the kernel's listing. To tell directories from files, use [`file_type`](Self::file_type).
+    /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories
+    /// from files, use [`file_type`](Self::file_type).
     ///
-    /// `FileType::Unknown` is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
-    /// mount point it is the type of the mount point itself, not of what is mounted there.
+    /// Some file systems never tell the type, and a FUSE server can tell any type. At a mount point
+    /// it is the type of the covered file, not of the mounted one.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.record.file_type()
     }
 
-    /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`](crate::Entries) itself is borrowed.
+    /// Returns the descriptor of the directory that the entry is in, for `*at` calls in the loop.
     ///
     /// ```
     /// use lendir::rustix::fs::{AtFlags, Stat, statat};
     ///
-    /// /// Of what it leads to, if it is a link.
-    /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
+    /// /// Returns the metadata of the file that a symbolic link leads to.
+    /// fn stat_target(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
     ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
     ///     stat.map_err(|errno| entry.wrap_error(errno))
     /// }
@@ -215,22 +258,43 @@ impl<'a> Entry<'a> {
         self.directory.fd
     }
 
-    /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, so in `/proc/PID/fd`
-    /// each entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is
-    /// mounted there: `st_ino` is not [`ino`](Self::ino).
+    /// Returns the metadata of the entry itself, such as its size, times and owner.
     ///
-    /// **A walk relies on the answer**: it does not open what is no directory, or a link that you do not [`follow`](Self::follow).
-    /// After an error it still tries to go below the entry, but if it cannot open it either, that is no second error. If it can,
-    /// the errors of what is below come as any others. What you choose by [`Dir::enter`](crate::Dir::enter) is opened all the same.
+    /// ```
+    /// let mut bytes = 0;
+    /// let mut dir = lendir::read_dir("src")?;
+    /// while let Some(entry) = dir.next()? {
+    ///     match entry.stat() {
+    ///         Ok(stat) => bytes += stat.st_size,
+    ///         Err(error) if error.is_gone() => {} // removed since it was listed
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # assert!(bytes > 0);
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// A symbolic link is not followed. In `/proc/PID/fd`, each entry is such a link. An automount
+    /// point is not mounted. A mount point, which can also be a file, returns the metadata of the
+    /// mounted file, so `st_ino` differs from [`ino`](Self::ino).
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
-    /// Costs: one `fstatat`.
+    /// In a walk, **the outcome decides what the walk enters**:
+    ///
+    /// - An entry that is not a directory is not opened, unless it is a link that you
+    ///   [`follow`](Self::follow) or a name that you pass to [`Dir::enter`](crate::Dir::enter).
+    /// - After an error, the walk still tries to descend into the entry. If the entry cannot be
+    ///   opened either, the walk does not report a second error. Errors below the entry are
+    ///   reported in the usual way.
     ///
     /// # Errors
     ///
-    /// What [fstatat(2)] can fail with: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process;
-    /// `EACCES` without search permission.
+    /// Returns an error if [fstatat(2)] fails:
+    ///
+    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
+    ///   [`Error::is_gone`].
+    /// - `EACCES`: the caller has no permission to search the directory.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
@@ -238,23 +302,63 @@ impl<'a> Entry<'a> {
         self.named().stat()
     }
 
-    /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11. A walk relies on
-    /// an answer that has the type; an error changes nothing for it.
+    /// Returns those metadata of the entry itself that `mask` names. Unlike [`stat`](Self::stat),
+    /// they include the birth time and the mount.
+    ///
+    /// ```
+    /// use lendir::StatxFlags;
+    ///
+    /// let mut dir = lendir::read_dir("src")?;
+    /// let entry = dir.next()?.expect("a module");
+    /// let statx = entry.statx(StatxFlags::BTIME)?;
+    /// if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME) {
+    ///     println!("born {} s after 1970", statx.stx_btime.tv_sec);
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// A walk acts on an outcome that has the type, in the same way as with `stat`. An error
+    /// changes nothing for the walk.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
+    ///
+    /// # Performance
+    ///
+    /// On a network file system, a smaller `mask` can save a request to the server.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         self.named().statx(mask)
     }
 
-    /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
-    /// current one. In /proc it can be a text that is no path, such as `socket:[8]`.
+    /// Returns the target of the symbolic link, whatever its length.
     ///
-    /// Costs: one `readlinkat`, and an allocation; more of both for a path of 256 bytes or more.
+    /// ```
+    /// let mut fds = lendir::read_dir("/proc/self/fd")?;
+    /// while let Some(fd) = fds.next()? {
+    ///     println!("{} -> {:?}", fd.name().escape_ascii(), fd.read_link()?);
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// A relative target starts at the directory of the entry, not at the current directory. In
+    /// `/proc` the target can be a text that is not a path, such as `socket:[8]`.
     ///
     /// # Errors
     ///
-    /// What [readlinkat(2)] can fail with: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by
-    /// now, or `ESRCH` with its process; `EACCES` if you may not. In `/proc/PID/fd` it fails with `ENAMETOOLONG` for a file
-    /// whose path is longer than `PATH_MAX` (4096 bytes).
+    /// Returns an error if [readlinkat(2)] fails:
+    ///
+    /// - `EINVAL`: the entry is not a symbolic link.
+    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
+    ///   [`Error::is_gone`].
+    /// - `EACCES`: the caller has no permission to search the directory, or to read this link of
+    ///   `/proc`.
+    /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than `PATH_MAX` (4,096
+    ///   bytes).
+    ///
+    /// # Performance
+    ///
+    /// Each call takes an allocation. A target of 256 bytes or more takes additional system calls.
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -262,19 +366,37 @@ impl<'a> Entry<'a> {
         self.named().read_link()
     }
 
-    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside the [`OFlags`] given. [`File::from`](std::fs::File) makes a file
-    /// of it.
+    /// Opens the entry with the given [`OFlags`], `O_NOFOLLOW` and `O_CLOEXEC`, and returns the
+    /// descriptor.
     ///
-    /// Opening a FIFO waits for its other end, unless `OFlags::NONBLOCK` is among the flags. `OFlags::PATH` opens the entry
-    /// itself without side effects: it opens no device, mounts nothing at an automount point, and opens a symbolic link itself.
+    /// ```
+    /// use lendir::OFlags;
+    /// use std::fs::File;
+    /// use std::io::Read;
     ///
-    /// Costs: one `openat`.
+    /// let mut dir = lendir::read_dir("src")?;
+    /// if let Some(entry) = dir.find(|entry| entry.name() == b"lib.rs")? {
+    ///     let mut text = String::new();
+    ///     File::from(entry.open(OFlags::RDONLY)?).read_to_string(&mut text)?;
+    /// #   assert!(text.contains("mod read_dir"));
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// - Opening a FIFO waits for its other end. To prevent this, add `OFlags::NONBLOCK`.
+    /// - `OFlags::PATH` opens the entry itself without side effects, even a symbolic link. It does
+    ///   not open a device, and does not mount anything at an automount point.
     ///
     /// # Errors
     ///
-    /// What [openat(2)] can fail with: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with
-    /// `OFlags::DIRECTORY`, `ENXIO` for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its
-    /// process; `EACCES` if you may not.
+    /// Returns an error if [openat(2)] fails:
+    ///
+    /// - `ELOOP`: the entry is a symbolic link.
+    /// - `ENOTDIR`: `flags` contains `OFlags::DIRECTORY`, and the entry is not a directory.
+    /// - `ENXIO`: the entry is a socket.
+    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
+    ///   [`Error::is_gone`].
+    /// - `EACCES`: the caller has no permission to open the entry.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
@@ -283,8 +405,9 @@ impl<'a> Entry<'a> {
         self.named().open(flags)
     }
 
-    /// Returns an [`Error`] with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
-    /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
+    /// Returns an [`Error`] with the entry's [`path`](Self::path) and [`depth`](Self::depth), for
+    /// calls that you make yourself. `cause` is anything that converts into a [`std::io::Error`];
+    /// see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Entry, Error};
@@ -301,38 +424,33 @@ impl<'a> Entry<'a> {
         self.named().error(cause)
     }
 
-    /// Keeps the walk from going below this entry. Of this, [`follow`](Self::follow), and the calls for its name, such as
-    /// [`Dir::skip_name`](crate::Dir::skip_name), the last one counts. It works in closures too, as of
-    /// [`Dir::find`](crate::Dir::find). It does nothing after [`Dir::skip_subdirs`](crate::Dir::skip_subdirs), nor for an entry of a
-    /// [`ReadDir`](crate::ReadDir) or of [`Entries`](crate::Entries), which has nothing below it to skip.
+    /// Tells the walk not to descend into this entry.
     ///
-    /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if entry.name() == b".git" {
+    ///             entry.skip_subtree();
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// The last request for an entry counts. [`follow`](Self::follow) and the calls with a name,
+    /// such as [`Dir::skip_name`](crate::Dir::skip_name), are requests, too. Requests also work in
+    /// closures, such as that of [`Dir::find`](crate::Dir::find).
+    ///
+    /// The request has no effect after [`Dir::skip_subdirs`](crate::Dir::skip_subdirs), nor on an
+    /// entry of a [`ReadDir`](crate::ReadDir) or [`Entries`](crate::Entries).
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
         self.set_request(Request::SKIP);
     }
 
-    /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
-    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no
-    /// link, this only takes back [`skip_subtree`](Self::skip_subtree), and it does nothing where that does nothing.
-    ///
-    /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
-    /// dir.skip_subdirs(); continue }`. Links below it are lent and not followed. Under
-    /// [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not entered.
-    ///
-    /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
-    /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
-    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
-    /// links is `ELOOP` too, without such a directory.
-    ///
-    /// To recognise a loop, the walk goes up from the link by `..`. Where that fails, because a directory above may not be searched
-    /// any more or a server does not answer, it does not enter what it cannot know to be no loop: the links below there are errors,
-    /// such as `EACCES`, each with its own path, though the link, its directory and its target may be read.
-    ///
-    /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
-    /// [`max_depth`](crate::WalkDirsOptions::max_depth) bounds that.
+    /// Tells the walk to descend into this entry even if it is a symbolic link.
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
@@ -340,19 +458,46 @@ impl<'a> Entry<'a> {
     ///     let is_root = dir.depth() == 0;
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         if is_root {
-    ///             entry.follow(); // to the devices, and no further; for a file it does nothing
+    ///             entry.follow(); // links to devices; links below them are not followed
     ///         }
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
-    /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
-    /// [`max_open`](crate::WalkDirsOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
-    /// closed early and is right above a link, an `openat` for each directory from the deepest open level above it to there, and a
-    /// `statx` for each level and each link on that way. In memory, some 32 bytes for each directory above a link, and 24 for each
-    /// link on the path.
+    /// - A link to a file, or to nothing, is not an error.
+    /// - [`file_type`](Self::file_type) and [`stat`](Self::stat) still describe the link itself.
+    /// - If the entry is not a link, `follow` only cancels an earlier
+    ///   [`skip_subtree`](Self::skip_subtree). It has no effect where `skip_subtree` has none.
+    /// - Under [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not
+    ///   entered.
+    /// - Links below a followed link are yielded, but are not followed unless you call `follow` for
+    ///   them, too.
+    ///
+    /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
+    /// decides where the link leads. To limit this, check the directory before you read it:
+    /// `if dir.is_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
+    ///
+    /// **Links multiply the work**, even without a loop: 54 entries can make 524,287 visits. Set
+    /// [`max_depth`](crate::WalkDirsOptions::max_depth) to bound that.
+    ///
+    /// # Errors
+    ///
+    /// This method has none, but the walk reports a link that it cannot enter:
+    ///
+    /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
+    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, a directory that
+    ///   is already on the path is the same error. A link that leads only to other links is
+    ///   `ELOOP`, too, but has no such directory.
+    /// - `EACCES` or any other number: the walk cannot tell whether the link is a loop, because a
+    ///   directory above it cannot be searched any more or its server does not answer. The walk
+    ///   does not enter such a link, even if its target can be read.
+    ///
+    /// # Performance
+    ///
+    /// A followed link takes about three system calls for each directory above it that the walk has
+    /// not yet compared, and one for each directory below it. Meanwhile the walk holds two
+    /// descriptors more than [`max_open`](crate::WalkDirsOptions::max_open).
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
@@ -373,20 +518,25 @@ impl<'a> Entry<'a> {
         NamedEntry { directory: self.directory, name: self.name_cstr(), updates }
     }
 
-    /// Returns the inode number in the kernel's listing (`d_ino`). 0 is a number like any other.
+    /// Returns the inode number in the kernel's record (`d_ino`). It can be 0.
     ///
-    /// Do not take the number for the file's identity: `st_dev` and `st_ino` of [`stat`](Self::stat) are that. `ino` differs
-    /// from `st_ino` at a mount point, where it is the number of the covered directory, and can differ on an overlay. The
-    /// numbers of two entries of one directory can belong to different devices: on an overlay, and where an entry is a btrfs
-    /// subvolume.
+    /// Do not take this number for the identity of the file. Compare `st_dev` and `st_ino` of
+    /// [`stat`](Self::stat) instead, because `ino` differs from them in these cases:
+    ///
+    /// - At a mount point, it is the number of the covered directory.
+    /// - On an overlay, it can differ from `st_ino`.
+    /// - On an overlay, or if an entry is a btrfs subvolume, the numbers of two entries of one
+    ///   directory can belong to different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek), which says how long it holds.
-    /// Opaque: neither ascending nor dense, and on some file systems a hash.
+    /// Returns the position after this entry (`d_off`), for
+    /// [`Entries::seek`](crate::Entries::seek), which says how long a cookie is valid.
+    ///
+    /// The numbers neither ascend nor have a fixed distance. On some file systems they are hashes.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {
