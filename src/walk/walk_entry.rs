@@ -13,14 +13,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// An entry of a [`Walk`](crate::Walk), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
-/// whole path too, and by which its caller says how the tree goes on.
+/// An entry of a [`Walk`](crate::Walk), borrowed until the next call to `next`. It has the methods
+/// of an [`Entry`](crate::Entry), and also borrows its whole path.
 ///
-/// Of [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and [`follow`](Self::follow), the one called last counts.
-/// They take effect at the next call of `next`, cost nothing, and work inside of closures, as of
-/// [`filter_map`](crate::Walk::filter_map), too.
+/// ```
+/// let mut walk = lendir::walk("/sys/class")?;
+/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+///     if entry.name() == b".git" {
+///         entry.skip_subtree();
+///     } else {
+///         println!("{:?} has depth {}", entry.path(), entry.depth());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
 ///
-/// It has no [cookie](crate::Entry::cookie), because its directory has been read to its end.
+/// [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and
+/// [`follow`](Self::follow) are requests: they tell the walk how to continue. The last request for
+/// an entry counts. It takes effect at the next call to `next`. Requests also work in closures,
+/// such as that of [`filter_map`](crate::Walk::filter_map).
+///
+/// A `WalkEntry` has no [`cookie`](crate::Entry::cookie), because its directory has already been
+/// read to the end.
 pub struct WalkEntry<'a> {
     pub(crate) entry: ListedEntry<'a>,
     pub(crate) directory: Directory<'a>,
@@ -54,25 +68,35 @@ impl<'a> WalkEntry<'a> {
         name_os() -> &'a OsStr;
         numeric_name() -> Option<u32>;
         ino() -> u64;
-        /// In [`Order::Path`](crate::Order::Path), which needs the type, it was queried if the
-        /// kernel's listing has none.
+        /// In [`Order::Path`](crate::Order::Path), which needs the type, the walk has already
+        /// queried a type that the kernel's record does not tell.
         d_type() -> FileType;
     }
 
-    /// Its path: that of the root, as it was given to the tree, and the names from there to here. **It is for people to read**:
-    /// see [`Entry::path`](crate::Entry::path). For a terminal, print it by `{:?}`, which escapes control characters; for another
-    /// program, write the bytes of its [`as_os_str`](Path::as_os_str). To keep it, call [`to_owned`](ToOwned::to_owned). Costs
-    /// nothing.
+    /// Returns the path: the path of the root, as it was passed to the walk, and the names from
+    /// there to this entry.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk("/sys/class")?;
+    /// let first = walk.next()?.map(|entry| entry.path().to_owned()); // to keep it
+    /// assert!(first.is_some_and(|path| path.starts_with("/sys/class")));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// - Print the path to a terminal by `{:?}`, which escapes control characters.
+    /// - Write the bytes of [`as_os_str`](Path::as_os_str) to another program.
+    /// - Do not use the path to change or remove the entry: it can lead elsewhere if another
+    ///   process replaces a directory by a link. See [`Entry::path`](crate::Entry::path).
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.path.as_bytes()))
     }
 
-    /// Its path without that of the root, as an archive has it. Costs nothing.
+    /// Returns the path relative to the root, such as an archive contains.
     ///
     /// ```
-    /// let mut tree = lendir::walk("/sys/class")?;
-    /// while let Some(entry) = tree.next()? {
+    /// let mut walk = lendir::walk("/sys/class")?;
+    /// while let Some(entry) = walk.next()? {
     ///     assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
     /// #   entry.skip_subtree();
     /// }
@@ -83,14 +107,15 @@ impl<'a> WalkEntry<'a> {
         Path::new(OsStr::from_bytes(self.path.relative_to_root()))
     }
 
-    /// How many levels it is below the root: 1 in the root, which is no entry itself.
+    /// Returns the number of levels below the root. It is 1 for the entries of the root. The root
+    /// is not an entry.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
         self.directory.depth + 1
     }
 
-    /// Whether no entry of its directory comes after it. Costs nothing.
+    /// Returns `true` if the entry is the last one of its directory.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -107,7 +132,7 @@ impl<'a> WalkEntry<'a> {
     }
 
     same_as_entry! { self => self.named();
-        /// The walk acts on the outcome.
+        /// The outcome decides whether the walk descends into the entry.
         stat() -> Result<Stat, Error>;
         statx(mask: StatxFlags) -> Result<Statx, Error>;
         read_link() -> Result<PathBuf, Error>;
@@ -134,37 +159,52 @@ impl<'a> WalkEntry<'a> {
         self.named().error(cause)
     }
 
-    /// Does not go below this entry. If its type is unknown, it is not opened to find out whether it is a directory. Of this,
-    /// [`follow`](Self::follow) and [`skip_rest_of_dir`](Self::skip_rest_of_dir), the last call counts, on a file too.
+    /// Tells the walk not to descend into this entry.
+    ///
+    /// If the type of the entry is unknown, the entry is not opened to find its type.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
         self.updates.set_request(Request::SKIP);
     }
 
-    /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
+    /// Tells the walk to skip the rest of this directory. The walk neither descends into this entry
+    /// nor yields any later entry of the directory.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk("/sys/class")?;
+    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path()); // at most one of each subdirectory
+    ///     if entry.depth() > 1 {
+    ///         entry.skip_rest_of_dir();
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
         self.updates.set_request(Request::SKIP_REST);
     }
 
-    /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
-    /// only takes back [`skip_subtree`](Self::skip_subtree) and [`skip_rest_of_dir`](Self::skip_rest_of_dir). [`file_type`](Self::file_type)
-    /// and [`stat`](Self::stat) still answer for the link itself.
-    ///
-    /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
-    /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
+    /// Tells the walk to descend into this entry even if it is a symbolic link.
     ///
     /// ```
-    /// let mut tree = lendir::walk("/sys/class/net")?;
-    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    /// let mut walk = lendir::walk("/sys/class/net")?;
+    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     if entry.depth() == 1 {
-    ///         entry.follow(); // to the devices, and no further
+    ///         entry.follow(); // links to devices; links below them are not followed
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    ///
+    /// If the entry is not a link, `follow` only cancels an earlier
+    /// [`skip_subtree`](Self::skip_subtree) or [`skip_rest_of_dir`](Self::skip_rest_of_dir).
+    ///
+    /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
+    /// [`Entry::follow`](crate::Entry::follow) says how to limit both, which errors the walk
+    /// reports, and what a link takes.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
