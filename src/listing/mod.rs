@@ -1,8 +1,11 @@
-//! `Listing` reads a whole directory into memory that is reused, and sorts it. It does not know how the directory was found.
+//! `Listing`: reads a whole directory into memory that is reused, and sorts it. It does not know
+//! how the directory was found.
 //!
-//! A batch of records is read right behind the previous one, and the position of each name is noted in a [`Span`]. The records
-//! stay where the kernel wrote them; only the spans are sorted. `arena.rs` has the memory of the records, and `sort.rs` sorts names.
-//! What an [`Order`] adds to the names, the `/` at the end of a directory, is added here.
+//! A batch of records is read right behind the previous batch, and the position of each name is
+//! noted in a [`Span`]. The records stay where the kernel wrote them; only the spans are sorted.
+//!
+//! `arena.rs` has the memory of the records, and `sort.rs` sorts names. This module adds what an
+//! [`Order`] compares besides the names: the `/` at the end of a directory.
 
 mod arena;
 pub(crate) mod listed_entry;
@@ -25,17 +28,17 @@ use rustix::io::retry_on_intr;
 use span::Span;
 use std::{fmt, io, mem};
 
-/// A whole directory, sorted by name. Its memory is reused from directory to directory.
+/// All entries of a directory, sorted by name. The memory is reused for the next directory.
 ///
-/// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and [`read`](Self::read) fill a
-/// listing.
+/// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
+/// [`read`](Self::read) fill a listing.
 ///
 /// ```
 /// let mut listing = lendir::Listing::new();
 /// for path in ["/sys/class", "/sys/bus"] {
-///     listing.read(lendir::open(path)?)?;
+///     lendir::read_dir(path)?.read_into(&mut listing)?;
 ///     for entry in &listing {
-///         println!("{path}/{}", entry.name().escape_ascii());
+///         println!("{:?}", entry.path());
 ///     }
 /// }
 /// assert!(listing.by_name("pci").is_none_or(|entry| entry.name() == b"pci"));
@@ -44,19 +47,21 @@ use std::{fmt, io, mem};
 ///
 /// # Performance
 ///
-/// Reuse a listing: a directory that is no larger than one that was read before takes no allocation. A new listing for each
-/// directory allocates 54 KiB and fills them with zeros.
+/// Reuse a listing: a directory that is no larger than an earlier one takes no allocation. A new
+/// listing for each directory allocates 54 KiB and fills them with zeros.
 ///
-/// An entry takes the same memory as in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48
-/// with a name of up to 12, 56 with a name of up to 20. The memory doubles when it grows.
+/// An entry takes 40 bytes if its name has up to 4 bytes, 48 bytes for up to 12, and 56 bytes for
+/// up to 20. The memory doubles when it grows.
 ///
-/// The first batch of a directory has 32 KiB, and each further batch is twice as large, up to 1 MiB. So a FUSE server gets few
-/// requests: see [`Buffer::DEFAULT_CAPACITY`](crate::Buffer::DEFAULT_CAPACITY).
+/// The first batch of a directory has 32 KiB, and each further batch is twice as large, up to 1
+/// MiB. So a FUSE server gets few requests: see
+/// [`Buffer::DEFAULT_CAPACITY`](crate::Buffer::DEFAULT_CAPACITY).
 #[derive(Default)]
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
-    /// The position of each name in the arena, in the order of the listing. Spans beyond the extent are unused.
+    /// The position of each name in the arena, in the order of the listing. Spans beyond the extent
+    /// are unused.
     spans: Vec<Span>,
     /// The memory in which the sort keeps its keys.
     keys: Vec<u64>,
@@ -83,8 +88,9 @@ pub(crate) struct Content {
 
 /// The order in which the entries of a directory are sorted.
 ///
-/// A [`Listing`] sorts by [`Bytes`](Self::Bytes) unless [`Listing::with_order`] sets another order. A [`Walk`](crate::Walk) does
-/// not sort unless [`WalkOptions::order`](crate::WalkOptions::order) sets an order.
+/// A [`Listing`] sorts by [`Bytes`](Self::Bytes), unless [`Listing::with_order`] sets another
+/// order. A [`Walk`](crate::Walk) does not sort, unless
+/// [`WalkOptions::order`](crate::WalkOptions::order) sets an order.
 ///
 /// ```
 /// use lendir::{Listing, Order, Walk};
@@ -99,21 +105,25 @@ pub(crate) struct Content {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. A name comes before its own extensions. This is the
-    /// default of a [`Listing`].
+    /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. The name `ab` comes
+    /// before `abc`. This is the default of a [`Listing`].
     ///
-    /// [`walk`](crate::walk()) then yields a tree in the order of [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on
+    /// A [`Walk`](crate::Walk) then yields the entries of a tree in the order of
+    /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on their
     /// [`relative_path`](crate::WalkEntry::relative_path).
     #[default]
     Bytes,
-    /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end: `a-b`, `a.b`, `a/`, `ab`.
+    /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end:
+    /// `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// If the contents of each directory come right after its entry, the paths of all files are then sorted by their bytes, as
-    /// in git's index. The trees of git have the same order, in which a submodule is a file. The output of
-    /// `find | LC_ALL=C sort` has another order: the directory `a` comes before `a-b`.
+    /// A [`Walk`](crate::Walk) then yields the files of a tree sorted by the bytes of their paths,
+    /// in the same way as git's index. The trees of git have the same order, but a submodule is a
+    /// file there. The output of `find | LC_ALL=C sort` has another order: the directory `a` comes
+    /// before `a-b`.
     ///
-    /// A symbolic link compares as a file, even if a walk [follows](crate::WalkEntry::follow) it. So below followed links the
-    /// order is not the order of `find -L | LC_ALL=C sort`.
+    /// A symbolic link compares in the same way as a file, even if a walk
+    /// [follows](crate::WalkEntry::follow) the link. So below followed links, the paths are not
+    /// sorted by their bytes.
     ///
     /// # Performance
     ///
@@ -124,7 +134,8 @@ pub enum Order {
 }
 
 impl Listing {
-    /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before the first directory.
+    /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before the
+    /// first directory.
     pub fn new() -> Self {
         Self::default()
     }
@@ -138,6 +149,7 @@ impl Listing {
         self.extent
     }
 
+    /// Sets when reading fails before the end of the directory.
     pub(crate) fn with_limit(mut self, limit: Limit) -> Self {
         self.arena.limit = Some(limit);
         self
@@ -151,7 +163,8 @@ impl Listing {
         }
     }
 
-    /// Copies entries that another listing has read in the same order behind the entries up to `above`.
+    /// Copies entries behind the entries up to `above`. Another listing has read them, in the same
+    /// order.
     pub(crate) fn append(
         &mut self,
         above: Extent,
@@ -174,31 +187,46 @@ impl Listing {
 
     /// Replaces the contents of the listing by the entries of `dir`, sorted.
     ///
-    /// Reading begins at the position of the descriptor, which is the beginning if `dir` has just been opened. If the descriptor
-    /// stands at the end, it is rewound, and the whole directory is read. If it cannot be rewound, the listing is empty.
+    /// ```
+    /// let dir = lendir::open("/sys/class")?;
+    /// let mut listing = lendir::Listing::new();
+    /// listing.read(&dir)?;
+    /// for entry in &listing {
+    ///     println!("{:?} {:?}", entry.name_os(), entry.file_type(&dir)?);
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     ///
-    /// A broken file system can return several entries of the same name. They all stay, in the order of the directory.
+    /// Reading begins at the position of the descriptor. If `dir` has just been opened, this is the
+    /// beginning. If the descriptor is at the end, it is rewound, and the whole directory is read.
+    /// If it cannot be rewound, the listing is empty.
+    ///
+    /// A broken file system can return several entries of the same name. All of them stay, in the
+    /// order of the directory.
     ///
     /// # Errors
     ///
-    /// After an error, the listing holds the entries that were read before it, sorted.
+    /// Returns an error if the directory cannot be read. The listing then holds the entries that
+    /// were read before the error, sorted.
     ///
     /// - Same as [`Entries::next`](crate::Entries::next).
-    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory) if an allocation is refused.
-    /// - In [`Order::Path`], the first error of [`ListedEntry::file_type`], with the path of the directory, after the whole
-    ///   directory has been read. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry
-    ///   that is [gone](Error::is_gone) is not an error.
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
+    /// - In [`Order::Path`], the first error of [`ListedEntry::file_type`], with the path of the
+    ///   directory. The whole directory has been read then. The entry keeps the
+    ///   [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry that is
+    ///   [gone](Error::is_gone) is not an error.
     ///
     /// # Performance
     ///
-    /// Reading makes the same system calls as [`Entries::next`](crate::Entries::next), and [`Order::Path`] adds its own. If the
-    /// first batch is empty, there is an additional `lseek` and `getdents64`.
+    /// Same as [`Entries`](crate::Entries#performance). [`Order::Path`] adds system calls, and so
+    /// does a first batch that is empty.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, EndMarker::NONE)
     }
 
-    /// Reads in the same way as [`read`](Self::read), but knows the path and the end marker of the directory.
+    /// Reads in the same way as [`read`](Self::read), but knows the path and the end marker of the
+    /// directory.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
@@ -224,7 +252,8 @@ impl Listing {
     ) -> io::Result<()> {
         self.extent = above;
         self.removed = false;
-        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
+        // Keep the system call in the caller's frame: after a system call, returning from an outer
+        // frame mispredicts.
         let filled = self.fill(dir, end_marker);
         let finished = self.finish(above.entries, dir); // after an error, too: the entries before it are sorted
         filled.and(finished)
@@ -238,7 +267,8 @@ impl Listing {
         while phase == Phase::Reading {
             let Extent { entries, records_end } = self.extent;
             let room = self.arena.make_room(records_start, records_end)?;
-            // One span for each name that fits into the batch, so that the loop below never allocates.
+            // One span for each name that fits into the batch, so that the loop below never
+            // allocates.
             if (self.capacity() - entries) * MIN_RECORD < MIN_ROOM.max(room / 4 * 3) {
                 self.grow(entries + room.div_ceil(MIN_RECORD))?;
             }
@@ -270,7 +300,8 @@ impl Listing {
             let end = records.end_address();
             let unused_count = free.len();
             let count = spans.len() - unused_count;
-            // A batch without names is overwritten, because a broken server can send dots without end.
+            // A batch without names is overwritten, because a broken server can send dots without
+            // end.
             if let Some(end) = end.filter(|_| count > 0) {
                 let end = end.wrapping_sub(memory_start);
                 // The spans are right only if rustix yields names where the kernel wrote them.
@@ -281,8 +312,8 @@ impl Listing {
                 *extent = Extent { entries: entries + count, records_end: end };
             }
             read?;
-            // Either the descriptor stood at the end, or the directory has neither entries nor dots. Rewind only once, because in
-            // the second case the next batch is empty, too.
+            // Either the descriptor stood at the end, or the directory has neither entries nor
+            // dots. Rewind only once, because in the second case the next batch is empty, too.
             if mem::take(&mut may_rewind)
                 && phase == Phase::Empty
                 && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok()
@@ -300,6 +331,7 @@ impl Listing {
         self.spans.len().min(self.keys.len())
     }
 
+    /// Grows the memory for spans and keys to `capacity` entries.
     #[cold]
     fn grow(&mut self, capacity: usize) -> io::Result<()> {
         grow(&mut self.keys, capacity)?;
@@ -314,7 +346,8 @@ impl Listing {
         queried
     }
 
-    /// Queries each type that the records do not tell. Returns the first error after all types have been queried.
+    /// Queries each type that the records do not tell. Returns the first error after all types have
+    /// been queried.
     #[inline(never)]
     fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
@@ -345,8 +378,8 @@ impl Listing {
         self.order
     }
 
-    /// Returns `true` if the directory was removed before or while it was read: see
-    /// [`Entries::is_removed`](crate::Entries::is_removed).
+    /// Returns `true` if the directory was removed before or while it was read. Then some of its
+    /// entries may be missing. See [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
         self.removed
     }
@@ -361,21 +394,24 @@ impl Listing {
         self.len() == 0
     }
 
-    /// Returns the entry at `index` in the order of the listing, or `None` if there are fewer entries.
+    /// Returns the entry at `index` in the order of the listing, or `None` if there are fewer
+    /// entries.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// Returns the entry of this name, or `None` if there is none. If several entries have this name, the first one in the order of
-    /// the listing is returned.
+    /// Returns the entry with this name, or `None` if there is none. If several entries have the
+    /// name, this method returns the first one in the order of the listing.
     ///
-    /// To compare two listings in [`Order::Bytes`], loop over both at once. That is about 50 times as fast as looking up each name.
-    /// Each turn takes the lesser of the next two names:
+    /// To compare two listings in [`Order::Bytes`], do not look up each name: a loop over both is
+    /// about 50 times as fast. Each turn takes the lesser of the next two names:
     ///
     /// ```
     /// # let made = tempfile::tempdir()?;
-    /// # ["old/a", "old/b", "new/b", "new/c"].map(|path| std::fs::create_dir_all(made.path().join(path)).unwrap());
+    /// # for path in ["old/a", "old/b", "new/b", "new/c"] {
+    /// #     std::fs::create_dir_all(made.path().join(path)).unwrap();
+    /// # }
     /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
     /// # old.read(lendir::open(made.path().join("old"))?)?;
     /// # new.read(lendir::open(made.path().join("new"))?)?;
@@ -388,16 +424,19 @@ impl Listing {
     ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
     /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
     /// }
-    /// # assert_eq!(found, [(b"a".into(), true, false), (b"b".into(), true, true), (b"c".into(), false, true)]);
+    /// # let [a, b, c] = [*b"a", *b"b", *b"c"].map(Vec::from);
+    /// # assert_eq!(found, [(a, true, false), (b, true, true), (c, false, true)]);
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// With itertools, write `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    /// With itertools, write
+    /// `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
     ///
     /// # Performance
     ///
-    /// The number of comparisons grows with the logarithm of the number of entries. In [`Order::Path`] a lookup takes twice as many
-    /// comparisons, and in [`Order::Unsorted`] it compares each entry.
+    /// The number of comparisons grows with the logarithm of the number of entries. In
+    /// [`Order::Path`] a lookup takes twice as many comparisons, and in [`Order::Unsorted`] it
+    /// compares each entry.
     #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
         let name = name.bytes();
@@ -417,7 +456,7 @@ impl Listing {
         }
     }
 
-    /// Returns the first entry for which `before` is `false`, if that entry has this name.
+    /// Returns the first entry for which `before` returns `false`, if that entry has this name.
     fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
         self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
     }
@@ -440,6 +479,7 @@ impl Listing {
     }
 }
 
+/// Sorts by [`Order::Path`].
 #[inline(never)] // The frame of the usual orders stays small.
 fn sort_by_path(spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
     // While the names are sorted, the NUL of each directory is a `/` and part of its name.
@@ -478,18 +518,22 @@ impl fmt::Debug for Listing {
 }
 
 impl ReadDir {
-    /// Reads the whole directory into `listing`, sorted. It does not matter which entries were yielded before.
-    /// Afterwards [`next`](Self::next) is at the end.
+    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Then
+    /// [`next`](Self::next) is at the end of the directory.
+    ///
+    /// ```
+    /// let mut listing = lendir::Listing::new();
+    /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
+    /// for entry in &listing {
+    ///     println!("{:?}", entry.path());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// - Same as [`Listing::read`], with the path of the directory.
-    /// - `ESPIPE` if the file system cannot seek. Then the listing is empty.
-    ///
-    /// # Performance
-    ///
-    /// Same as [`Listing::read`]. There is an additional `lseek` if the descriptor does not come from
-    /// [`read_dir`](crate::read_dir()), or if entries were read before.
+    /// - `ESPIPE`: the file system cannot seek. The listing is then empty.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
@@ -509,7 +553,7 @@ mod tests {
     use rustix::fs::FileType;
     use std::os::fd::AsFd;
 
-    /// A listing of these entries, whose inode numbers count up from 1, still in the order of the directory.
+    /// Returns a listing of these entries in the given order, whose inode numbers count up from 1.
     fn unsorted(entries: &[(Vec<u8>, FileType)], order: Order) -> Listing {
         let mut listing = Listing::with_order(order);
         for (ino, (name, file_type)) in (1_u64..).zip(entries) {
@@ -550,7 +594,8 @@ mod tests {
         }
     }
 
-    /// Against a plain comparison of `name` and `name/`, even where a broken file system gives a name as both.
+    /// The test compares with a plain sort of `name` and `name/`, even if a broken file system
+    /// returns a name as both.
     #[test]
     fn in_order_path_a_directory_compares_with_a_slash() {
         let mut random = Random(6);
@@ -627,7 +672,7 @@ mod tests {
             [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]
         );
 
-        // Nothing can be queried relative to a file. The entries are all there, and sorted as files.
+        // Nothing can be queried relative to a file. The entries are all there, sorted like files.
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut listing = unsorted(&entries, Order::Path);
         let error = listing.finish(0, file.as_fd()).unwrap_err();
