@@ -1,5 +1,5 @@
-//! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and the path of their directory. It does not know how
-//! many entries there are, nor their order.
+//! `Arena`: the memory of a `Listing`, which holds the kernel's records and the path of their
+//! directory. It does not know how many entries there are, nor their order.
 
 use super::span::Span;
 use crate::read_dir::buffer::Buffer;
@@ -13,7 +13,7 @@ use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
-/// The records of a listing.
+/// The records of a listing, and the directory that they are from.
 #[derive(Default)]
 pub(crate) struct Arena {
     /// The records, in the layout of `struct linux_dirent64`, batch after batch:
@@ -25,8 +25,8 @@ pub(crate) struct Arena {
     ///  8 bytes 8       2          1        ^ Span::start ^ Span::end    ^ a multiple of 8
     /// ```
     ///
-    /// All bytes are initialised: they are zero until the kernel writes to them. While [`Order::Path`](crate::Order::Path) sorts,
-    /// a `/` replaces the NUL of each directory.
+    /// All bytes are initialised: they are zero until the kernel writes to them. While
+    /// [`Order::Path`](crate::Order::Path) sorts, a `/` replaces the NUL of each directory.
     pub(crate) memory: Vec<u8>,
     /// The path of the directory that was read.
     pub(crate) path: Vec<u8>,
@@ -44,14 +44,16 @@ pub(crate) struct Limit {
     pub(crate) is_over: Arc<AtomicBool>,
 }
 
-/// The least memory that a batch is read into.
+/// The least size of the memory that a batch is read into.
 pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
-/// The size of the first batch of a directory. Each further batch is twice as large, so a server gets few requests.
+/// The size of the first batch of a directory. Each further batch is twice as large, so a server
+/// gets few requests.
 const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
 /// The size of the largest batches.
 const MAX_BATCH: usize = 1024 * 1024;
 
 impl Arena {
+    /// Sets the directory that is read next. Fails if memory for its path is refused.
     #[inline]
     pub(crate) fn set_directory(&mut self, directory: Directory<'_>) -> io::Result<()> {
         self.path.clear();
@@ -61,7 +63,8 @@ impl Arena {
         Ok(())
     }
 
-    /// Makes room for the next batch behind the records of a directory, and returns the number of bytes.
+    /// Makes room for the next batch behind the records of a directory. Returns the number of
+    /// bytes.
     #[inline]
     pub(crate) fn make_room(
         &mut self,
@@ -74,8 +77,9 @@ impl Arena {
             self.grow(records_end, batch)?;
         }
         let room = self.memory.len() - records_end;
-        // If too little memory for another batch would remain, this batch gets it, too. So a directory that was read to its end
-        // once does not make the arena grow again, not even without the last, empty batch that an `EndMarker` saves.
+        // If too little memory for another batch would remain, this batch gets the remaining
+        // memory, too. So the arena does not grow when the same directory is read again, even if an
+        // `EndMarker` saves the last, empty batch.
         Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
@@ -109,21 +113,24 @@ impl Arena {
     ) -> Records<'a> {
         let room = &mut self.memory[records_end..][..room];
         // SAFETY:
-        // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
-        //   does not outlive.
-        // - The memory stays initialised: only `RawDir` gets the new borrow, and only has the kernel write to it.
+        // - `MaybeUninit<u8>` has the size and alignment of `u8`. The pointer is made from a unique
+        //   borrow, and the new borrow does not outlive that one.
+        // - The memory stays initialised: only `RawDir` gets the new borrow, and only the kernel
+        //   writes to it.
         #[allow(unsafe_code)]
         let room = unsafe { &mut *(ptr::from_mut(room) as *mut [MaybeUninit<u8>]) };
         Records::new(dir, room, end_marker)
     }
 
+    /// Returns the inode number in the record.
     #[inline]
     pub(crate) fn ino(&self, span: Span) -> u64 {
         let bytes = self.memory[span.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
         u64::from_ne_bytes(*bytes)
     }
 
-    /// Returns the type in the record. The kernel stores the 4 bits above the permissions in `st_mode`; no type is 15.
+    /// Returns the type in the record. The kernel stores the 4 bits above the permissions of
+    /// `st_mode`. A larger number becomes 15, which is not the number of any type.
     #[inline]
     pub(crate) fn d_type(&self, span: Span) -> FileType {
         FileType::from_raw_mode(RawMode::from(self.memory[span.start() - 1].min(0xf)) << 12)

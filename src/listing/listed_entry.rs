@@ -1,5 +1,5 @@
-//! `ListedEntry`, `ListedEntries`: an entry of a listing, and the iterator over them. They do not know the descriptor of their
-//! directory.
+//! `ListedEntry`, `ListedEntries`: an entry of a listing, and the iterator over them. They do not
+//! know the descriptor of their directory.
 
 use super::arena::Arena;
 use super::span::Span;
@@ -15,9 +15,6 @@ use std::{fmt, io, slice};
 
 /// An entry of a [`Listing`](crate::Listing), which borrows its name from the listing.
 ///
-/// The methods are those of [`Entry`](crate::Entry), with the same errors and costs. A listed entry has no cookie, and it does not
-/// know the descriptor of its directory, which the methods that query the file system take as an argument.
-///
 /// ```
 /// let mut listing = lendir::Listing::new();
 /// let dir = lendir::open("/sys/class")?;
@@ -27,6 +24,12 @@ use std::{fmt, io, slice};
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
+///
+/// It has the methods of [`Entry`](crate::Entry), with two differences:
+///
+/// - A listed entry does not know the descriptor of its directory. The methods that query the file
+///   system take the descriptor as an argument.
+/// - A listed entry has no [`cookie`](crate::Entry::cookie).
 #[derive(Clone, Copy)]
 pub struct ListedEntry<'a> {
     pub(crate) span: Span,
@@ -40,14 +43,18 @@ impl<'a> ListedEntry<'a> {
         self.span.name(&self.arena.memory)
     }
 
-    /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr) it does not scan the name.
+    /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr), this method does not
+    /// scan the name.
     #[inline]
     pub(crate) fn name_with_nul(&self) -> &'a [u8] {
         &self.arena.memory[self.span.start()..=self.span.end()]
     }
 
     /// Same as [`Entry::name_cstr`](crate::Entry::name_cstr).
-    /// It scans the name for its NUL.
+    ///
+    /// # Performance
+    ///
+    /// This method scans the name for its NUL.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..])
@@ -60,8 +67,8 @@ impl<'a> ListedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Same as [`Entry::path`](crate::Entry::path). **After [`Listing::read`](crate::Listing::read) the path is the name alone**,
-    /// because a descriptor has no path.
+    /// Same as [`Entry::path`](crate::Entry::path). After [`Listing::read`](crate::Listing::read),
+    /// the entry has **no path but its name**, because a descriptor has no path.
     pub fn path(&self) -> PathBuf {
         join(&self.arena.path, self.name())
     }
@@ -87,8 +94,8 @@ impl<'a> ListedEntry<'a> {
         }
     }
 
-    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), reading has already queried each
-    /// type that the kernel's listing does not tell.
+    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path),
+    /// reading has already queried each type that the kernel's record does not tell.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)

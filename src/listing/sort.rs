@@ -1,47 +1,66 @@
-//! Sorts names. What else [`Order::Path`](crate::Order::Path) compares is in `sort_by_path` of `mod.rs`.
+//! `sort`: sorts the names of a directory by their bytes. It does not know what the names stand
+//! for: `sort_by_path` of `mod.rs` adds what [`Order::Path`](crate::Order::Path) compares besides
+//! the names.
 //!
-//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
-//! are sorted by the bytes after these, at most [`FEW`] of them by comparing.
+//! ```text
+//! sort names that share their first `depth` bytes:
+//!     key of a name = the 8 bytes after `depth`, big-endian, with zeros after the name's end
+//!     while all keys share at least 32 bits: add the shared bytes to `depth`, read the keys again
+//!     if the keys are in order, return; if they are in reverse order, reverse the names and return
+//!     sort by the keys: up to 32 names by rank, more names by keys that end in an index
+//!     for each run of names with equal keys:
+//!         if it has at most 4 names, sort it by comparing them
+//!         else if this is not the 4th turn, sort it like this again, from `depth` on
+//!         else sort it by medians
+//! ```
 //!
-//! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
-//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are skipped
-//!   key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
-//! - **Names in order stay, names in reverse order are reversed.** Many file systems list the oldest file first, or the newest,
-//!   and photographs, logs and processes are named in the order in which they were made.
-//! - **Up to 32 names take their places by rank:** a place is the number of keys that are less. No branch depends on the names
-//!   until two keys are equal, and a mispredicted one takes as long as ten comparisons. A sorting network compares less, but
-//!   after a system call all code is cold, and that of the network for 32 keys takes 135 cache lines.
-//! - **Of more names, the index replaces the lowest bits of the key.** `core` sorts plain integers without branches, and moves
-//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
-//!   shifted out first. If they do matter, the names tie.
-//! - **Names that tie take another turn, at most [`TURNS`] in all.** A turn sorts all names of a run, even if hardly one leaves it.
-//!   Beyond these turns, the median decides in linear time which names go on together. So whatever the names are, `n` of them take
-//!   `n log n` comparisons of keys, each of their bytes is looked at a few times, and calls nest `log2(n)` deep.
-//! - **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are equal
-//!   names. These stay as they were stored.
+//! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of
+//!   `memcmp`.
+//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide
+//!   nothing. Short prefixes are skipped key by key. One scan finds the end of longer ones.
+//!   Otherwise names that share 200 bytes would be visited 25 times.
+//! - **Names in order stay, and names in reverse order are reversed.** Many file systems list the
+//!   oldest or the newest file first. Photographs, logs and processes are named in the order in
+//!   which they were made.
+//! - **Up to 32 names are placed by rank.** The rank of a key is the number of keys that are less.
+//!   No branch depends on the names until two keys are equal, and a mispredicted branch takes as
+//!   long as ten comparisons. A sorting network compares less. But all code is cold after a system
+//!   call, and the code of a network for 32 keys fills 135 cache lines.
+//! - **In larger runs, the index of the name replaces the lowest bits of the key.** `core` sorts
+//!   plain integers without branches, and moves half as many bytes as for pairs of key and name.
+//!   The displaced bits rarely matter, because the bits that all keys share are shifted out first.
+//!   If they do matter, the names tie.
+//! - **Names that tie are sorted by later keys, in at most [`TURNS`] turns.** A turn sorts all
+//!   names of a run, even if few leave the run. After these turns, a median splits the run in
+//!   linear time. So `n` names take `n log n` comparisons of keys, each of their bytes is read a
+//!   few times, and calls nest `log2(n)` deep.
+//! - **Names contain no NUL.** A key that ends in a zero byte contains the end of its name. So
+//!   equal keys that end in a zero byte are equal names, which keep the order in which they were
+//!   stored.
 //!
-//! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
-//! for a few hundred names that begin like words.
+//! A radix sort of the bits that differ was tried. It was faster from 100,000 names on, but no
+//! faster for 1,024. For a few hundred names that begin like words, it took several times as long.
 
 use super::span::Span;
 
-/// Up to this many names with equal keys are compared with each other rather than by new keys.
+/// The largest number of names with equal keys that are compared with each other, rather than by
+/// new keys.
 const FEW: usize = 4;
 
-/// Up to this many names are sorted by the ranks of their keys.
+/// The largest number of names that are sorted by the ranks of their keys.
 const SMALL: usize = 32;
 
-/// How often a name is sorted by its keys, before medians.
+/// The number of times that a name is sorted by its keys before medians are used.
 const TURNS: u32 = 4;
 
-/// If all keys share this many bits, what the names share is skipped.
+/// The number of bits, shared by all keys, from which on the common prefix is skipped.
 const LONG: u32 = 32;
 
-/// Up to this many keys are skipped one by one, before a scan for the end of the common prefix.
+/// The number of keys that are skipped one by one, before a scan for the end of the common prefix.
 const SHARED_KEYS: u32 = 2;
 
-/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
-/// their keys.
+/// Sorts the spans by their names, which contain no NUL. Spans of equal names keep the order in
+/// which the names were stored. `keys` is memory for the keys.
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8]) {
     if let [_, _, ..] = spans {
         sort_from(0, TURNS, spans, keys, names);
@@ -78,7 +97,7 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
     }
 }
 
-/// The length of the common prefix of all names.
+/// Returns the length of the common prefix of all names.
 #[cold]
 fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
     let first = spans[0].name(names);
@@ -88,7 +107,8 @@ fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
     })
 }
 
-/// Returns how many bits all keys share, from the highest on.
+/// Writes the keys of all names. Returns the number of bits that all keys share, counted from the
+/// highest bit.
 fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8]) -> u32 {
     let (mut all, mut any) = (u64::MAX, 0);
     for (key, span) in keys.iter_mut().zip(spans) {
@@ -98,11 +118,12 @@ fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8]) -> u
     (all ^ any).leading_zeros()
 }
 
-/// Sorts spans by their keys, and spans with equal keys as they are. Marks those that tie with the one before, and returns
-/// whether there are any.
+/// Sorts spans by their keys. Spans with equal keys keep their order, and each but the first of
+/// them is marked as tied. Returns `true` if there are any.
 ///
-/// The place of each is the number of keys that are less, and of equal ones before it. A place is free if it holds the default,
-/// which is no span: at least 8 bytes stand before each name.
+/// The place of a span is the number of keys that are less, and of equal keys before it. A place
+/// that holds the default is free: the default is not a span, because at least 8 bytes precede each
+/// name.
 fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     let mut sorted = [Span::default(); SMALL];
     let mut any_tied = false;
@@ -118,8 +139,9 @@ fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     any_tied
 }
 
-/// As [`sort_by_rank`], for any number of spans, but some that tie have keys that differ in their lowest bits: the index of each
-/// span replaces these, after the shared bits are shifted out.
+/// Sorts any number of spans in the same way as [`sort_by_rank`]. The shared bits of the keys are
+/// shifted out, and then the index of each span replaces the lowest bits of its key. So spans whose
+/// keys differ only in these bits tie, too.
 #[inline(never)]
 fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
     let index_mask = (spans.len() as u64).next_power_of_two() - 1;
@@ -164,8 +186,9 @@ fn sort_by_comparing(spans: &mut [Span], names: &[u8]) {
     spans.sort_unstable_by(|a, b| a.name(names).cmp(b.name(names)).then(a.cmp(b)));
 }
 
-/// Sorts names that share their first `depth` bytes by what comes after these: those whose next 8 bytes are less than the
-/// median's, those that are greater, which are at most half each, and then those with the same bytes, by the ones after these.
+/// Sorts names that share their first `depth` bytes by the median of their next 8 bytes. Names that
+/// are less and names that are greater, at most half of all each, are sorted in the same way. Names
+/// with the same 8 bytes are sorted by the bytes after these.
 #[cold]
 fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8]) {
     while spans.len() > FEW {
@@ -194,12 +217,14 @@ pub(crate) mod tests {
         static COUNTED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Counts what takes as long as a comparison of two keys: each key that is read or compared, and each 8 bytes of a whole name.
+    /// Counts steps. A step takes as long as a comparison of two keys: each key that is read or
+    /// compared, and each 8 bytes of a whole name.
     pub(crate) fn count(steps: usize) {
         COUNTED.set(COUNTED.get() + steps);
     }
 
-    /// Sorts the names, and compares the result with a stable sort of `std`. Returns the steps that it [counts](count).
+    /// Sorts the names, and compares the result with a stable sort of `std`. Returns the number of
+    /// steps that were [counted](count).
     fn check(names: &[Vec<u8>]) -> usize {
         let mut arena = vec![0xff; 8];
         let mut spans = Vec::new();
@@ -222,7 +247,7 @@ pub(crate) mod tests {
         steps
     }
 
-    /// xorshift64*, seeded.
+    /// A seeded xorshift64* generator.
     pub(crate) struct Random(pub(crate) u64);
 
     impl Random {
@@ -312,7 +337,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Sorting takes `n log n` steps, and one for each 8 bytes of the names, times a number that depends on what they share.
+    /// Sorting takes `n log n` steps, and one step for each 8 bytes of the names, times a number
+    /// that depends on what the names share.
     #[test]
     #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
     fn no_names_take_more_than_n_log_n_comparisons() {
@@ -320,12 +346,13 @@ pub(crate) mod tests {
         type Shape = (&'static str, usize, fn(&mut Random) -> Vec<u8>);
         const SHAPES: [Shape; 6] = [
             ("random", 2, |random| random.name(16, b"0123456789abcdef")),
-            // Whoever compares whole names takes ten times as many steps.
+            // Comparing whole names would take ten times as many steps.
             ("groups that share a long prefix", 2, |random| {
                 let mut of_group = Random(1 + random.below(16) as u64);
                 [of_group.name(LEN, b"ab"), random.name(9, b"0123456789")].concat()
             }),
-            // Whoever sorts all names of a group again for each key that they share takes `log n` steps for it.
+            // Sorting all names of a group again for each key that they share would take `log n`
+            // steps each time.
             ("a few leave the rest at each key", 8, |random| {
                 let shared = LEN.min(random.below(20 * LEN));
                 [vec![b'a'; shared], random.name(9, b"0123456789")].concat()
@@ -370,7 +397,8 @@ pub(crate) mod tests {
         check(&names);
     }
 
-    /// 100,000 names of 255 bytes that share 250, and names of which each begins with all shorter ones, on a stack of 64 KiB.
+    /// The names are 100,000 of 255 bytes that share 250, and names of which each begins with all
+    /// shorter ones. The stack has 64 KiB.
     #[test]
     #[cfg_attr(miri, ignore = "100,000 names are too many for Miri")]
     fn the_stack_stays_small() {
@@ -383,7 +411,8 @@ pub(crate) mod tests {
             check(&names);
             names.push(b"b".to_vec());
             check(&names);
-            // In no order: the sort would reverse names in reverse order at once, and nest no calls.
+            // Shuffle the names: the sort would reverse names in reverse order at once, and nest no
+            // calls.
             let mut nested: Vec<_> = (1..=4095).step_by(4).map(|len| vec![b'a'; len]).collect();
             (1..nested.len()).for_each(|index| nested.swap(index, random.below(index + 1)));
             check(&nested);

@@ -1,5 +1,6 @@
-//! `Span`: the position of a name, in 8 bytes, and the key that the name is sorted by. It does not know what the bytes between
-//! the names are. It imports nothing, because the fuzz test compiles this file and `sort.rs` alone.
+//! `Span`: the position of a name, in 8 bytes, and the key that the name is sorted by. It does not
+//! know what the bytes between the names are. It imports nothing, because the fuzz test compiles
+//! this file and `sort.rs` alone.
 
 /// The position of a name in a slice of all names. At least 8 bytes precede each name in the slice.
 ///
@@ -10,7 +11,8 @@
 /// +--------------------+------+---------------+
 /// ```
 ///
-/// The start is in the highest bits, so spans compare in the order in which their names were stored.
+/// The start is in the highest bits, so spans compare in the order in which their names were
+/// stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span(pub(crate) u64);
 
@@ -22,14 +24,14 @@ impl Span {
     const START_SHIFT: u32 = 17;
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
-    /// Creates a span. Excess bits of one part are cut off, so they never change the other part.
+    /// Creates a span. Excess bits of one part are cut off, so they do not change the other part.
     pub(crate) fn new(start: usize, len: usize) -> Self {
         let (start, len) = (start as u64, len as u64);
         debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK);
         Self(start << Self::START_SHIFT | len & Self::LEN_MASK)
     }
 
-    /// Returns the span of the same name in a slice where it begins this many bytes later.
+    /// Returns the span of the same name in a slice where the name begins `bytes` bytes later.
     pub(crate) fn moved(self, bytes: usize) -> Self {
         Self(self.0 + ((bytes as u64) << Self::START_SHIFT))
     }
@@ -53,7 +55,8 @@ impl Span {
         &names[self.start()..self.end()]
     }
 
-    /// Returns the 8 bytes of the name from `depth` on, as a big-endian integer. Bytes after the end of the name are zero.
+    /// Returns the 8 bytes of the name from `depth` on, as a big-endian integer. Bytes after the
+    /// end of the name are zero.
     #[inline]
     pub(crate) fn key(self, depth: usize, names: &[u8]) -> u64 {
         #[cfg(test)]
@@ -61,7 +64,8 @@ impl Span {
         if depth >= self.len() {
             return 0;
         }
-        // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `depth`.
+        // Never read past the end of a name: read the 8 bytes before its end, and shift out the
+        // bytes before `depth`.
         let missing = size_of::<u64>().saturating_sub(self.len() - depth);
         let end = self.start() + depth + size_of::<u64>() - missing;
         let bytes =
