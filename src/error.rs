@@ -1,4 +1,5 @@
-//! `Error`: what the kernel answered, and the path that the answer is about. It does not know which call was made.
+//! `Error`: the error that the kernel returned, and the path that the error is about. It does not
+//! know which call was made.
 
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -8,13 +9,6 @@ use std::{fmt, io};
 
 /// An error of the kernel, with the path that it is about.
 ///
-/// `{}` shows it as `path: cause`, or as the cause alone if the path is not known. A loop of symbolic links is shown as
-/// `path: leads back to ancestor`. Paths are escaped as `{:?}` escapes them, but have no quotes around them: a terminal
-/// never gets a character that it would obey or not show. `{:?}` shows the same text; `{:#?}` shows the fields.
-///
-/// The path and the cause are in the text already, so do not print either again.
-/// [`source`](std::error::Error::source) returns `None`: a program that prints a chain of errors prints the cause once.
-///
 /// ```
 /// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();
 /// assert_eq!(error.path(), std::path::Path::new("/no/such/directory"));
@@ -23,31 +17,45 @@ use std::{fmt, io};
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
 ///
+/// `{}` prints an error as `path: cause`, or as the cause alone if the path is not known. A loop of
+/// symbolic links is printed as `path: leads back to ancestor`. `{:?}` prints the same text, and
+/// `{:#?}` prints the fields.
+///
+/// Control characters in paths are escaped, in the same way as by `{:?}`. So an error is safe to
+/// print to a terminal.
+///
+/// The text contains the path and the cause, so do not print either again.
+/// [`source`](std::error::Error::source) returns `None`, so a program that prints a chain of errors
+/// prints the cause once.
+///
 /// # Conversion into an `io::Error`
 ///
-/// `?` converts an `Error` into an [`io::Error`] that has the same text and [`kind`](io::Error::kind), but no
-/// [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before the conversion.
-/// [`into_io_error`](Self::into_io_error) keeps the number and drops the path.
+/// `?` converts an `Error` into an [`io::Error`] with the same text and [`kind`](io::Error::kind),
+/// but without [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before
+/// the conversion. To keep the number, call [`into_io_error`](Self::into_io_error), which drops the
+/// path.
 ///
-/// Write `fn main() -> Result<(), lendir::Error>`. If `main` returns an [`io::Result`] instead, Rust prints the error as
-/// `Custom { kind: NotFound, error: … }`.
+/// Write `fn main() -> Result<(), lendir::Error>`. If `main` returns an [`io::Result`] instead,
+/// Rust prints the error as `Custom { kind: NotFound, error: … }`.
 ///
 /// # Performance
 ///
-/// An error with a path takes two allocations, and its conversion by `?` two more.
+/// An error with a path takes two allocations, and its conversion by `?` takes two more.
 pub struct Error {
     io_error: io::Error,
     /// `None` if neither the path nor the depth is known.
     known: Option<Box<Known>>,
 }
 
+/// The facts about an error that are known if its path or its depth is.
 struct Known {
     path: PathBuf,
     depth: usize,
     loop_ancestor: Option<LoopAncestor>,
 }
 
-/// The directory that a loop leads back to. Its path is the beginning of the error's path, and is cut off on request.
+/// The directory that a loop leads back to. The path of this directory is a prefix of the error's
+/// path.
 #[derive(Clone, Copy)]
 struct LoopAncestor {
     depth: usize,
@@ -56,14 +64,8 @@ struct LoopAncestor {
 }
 
 impl Error {
-    /// Returns an error with the path that the failed call was about, for calls that you make yourself.
-    ///
-    /// `cause` is anything that converts into a [`std::io::Error`], such as an `Errno` of `rustix`. If `cause` is an error
-    /// of this crate that has a path, it keeps that path. An empty `path` means that the path is not known. The
-    /// [`depth`](Self::depth) is 0.
-    ///
-    /// [`Entry::wrap_error`](crate::Entry::wrap_error), [`Dir::wrap_error`](crate::Dir::wrap_error) and
-    /// [`ReadDir::wrap_error`](crate::ReadDir::wrap_error) fill in the path.
+    /// Returns an error with the path that the failed call was about, for calls that you make
+    /// yourself.
     ///
     /// ```
     /// use lendir::Error;
@@ -75,12 +77,22 @@ impl Error {
     /// let error = read_config("/no/such/file").unwrap_err();
     /// assert_eq!(error.to_string(), "/no/such/file: No such file or directory (os error 2)");
     /// ```
+    ///
+    /// - `cause` is anything that converts into a [`std::io::Error`], such as an `Errno` of
+    ///   `rustix`. An error of this crate keeps the path that it has.
+    /// - An empty `path` means that the path is not known.
+    /// - The [`depth`](Self::depth) is 0.
+    ///
+    /// [`Entry::wrap_error`](crate::Entry::wrap_error), [`Dir::wrap_error`](crate::Dir::wrap_error)
+    /// and [`ReadDir::wrap_error`](crate::ReadDir::wrap_error) fill in the path and the depth.
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn new(path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Self {
         Self::at_depth(path, 0, cause)
     }
 
+    /// Returns an error with this path and depth, unless `cause` is an error of this crate that has
+    /// them.
     #[cold]
     pub(crate) fn at_depth(
         path: impl Into<PathBuf>,
@@ -92,11 +104,11 @@ impl Error {
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
         let error =
             cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
-        // An error of this crate may have a path already.
+        // An error of this crate may already have a path.
         Self { known: error.known.or(known), ..error }
     }
 
-    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth.
+    /// Sets the [ancestor](Self::loop_ancestor) that a link leads back to, by its depth.
     pub(crate) fn with_loop_ancestor(mut self, depth: usize, root_len: usize) -> Self {
         if let Some(known) = &mut self.known {
             known.loop_ancestor = Some(LoopAncestor { depth, root_len });
@@ -104,14 +116,14 @@ impl Error {
         self
     }
 
-    /// Returns the path of the directory or entry that the failed call was about. The path is empty if it is not known,
-    /// because the directory was passed as a descriptor.
+    /// Returns the path of the directory or entry that the failed call was about. The path is empty
+    /// if it is not known, because the directory was passed as a descriptor.
     pub fn path(&self) -> &Path {
         self.known.as_deref().map_or(Path::new(""), |known| &known.path)
     }
 
-    /// Returns the number of levels between what was opened and the [`path`](Self::path): 0 for the root of a walk or the
-    /// directory of a [`ReadDir`](crate::ReadDir), and 1 for the entries of either.
+    /// Returns the number of levels from the root to the [`path`](Self::path). It is 0 for the root
+    /// of a walk and for the directory of a [`ReadDir`](crate::ReadDir), and 1 for their entries.
     pub fn depth(&self) -> usize {
         self.known.as_deref().map_or(0, |known| known.depth)
     }
@@ -126,17 +138,19 @@ impl Error {
         self.io_error.kind()
     }
 
-    /// Returns the `errno` of the cause. Returns `None` if the kernel did not cause the error: if memory was refused
-    /// ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or if you passed a cause without a number.
+    /// Returns the `errno` of the cause. Returns `None` if the error is not from the kernel: if
+    /// memory was refused ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or if you passed a cause
+    /// without a number.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.io_error.raw_os_error()
     }
 
-    /// Returns `true` if the cause says that the entry no longer exists. Most programs ignore such an error and go on:
+    /// Returns `true` if the cause says that the entry no longer exists. Most programs ignore such
+    /// an error and continue:
     ///
     /// ```
-    /// let mut tasks = lendir::read_dir("/proc")?;
-    /// while let Some(process) = tasks.find(|entry| entry.numeric_name().is_some())? {
+    /// let mut processes = lendir::read_dir("/proc")?;
+    /// while let Some(process) = processes.find(|entry| entry.numeric_name().is_some())? {
     ///     match process.stat() {
     ///         Ok(stat) => println!("{} {:?}", stat.st_uid, process.name_os()),
     ///         Err(error) if error.is_gone() => {} // the process has ended since it was listed
@@ -146,33 +160,37 @@ impl Error {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The causes are:
+    /// Do report the error in a walk that must be complete. If another process moves a directory
+    /// away, the walk may [lose](crate::WalkDirsOptions::max_open) this directory with `ENOENT`.
+    /// The entries that were not yet yielded are then missing.
+    ///
+    /// These causes count:
     ///
     /// - `ENOENT`: no entry has the name any more.
-    /// - `ESRCH`: the process of a directory in /proc has ended.
-    /// - `ENODEV`: a file in sysfs or cgroup2 was opened, and then its device or its cgroup was removed. Reading the file
-    ///   fails with this number.
+    /// - `ESRCH`: the process of a directory in `/proc` has ended.
+    /// - `ENODEV`: the device or cgroup of an open file in sysfs or cgroup2 was removed.
     ///
-    /// Some calls return these numbers for something that still exists. A call that follows a link returns `ENOENT` if the
-    /// link leads to nothing. `mmap` returns `ENODEV` for a file that cannot be mapped. Opening a device node without a driver
-    /// returns `ENXIO`, which does not count, or `ENODEV`. For such calls, look at
-    /// [`raw_os_error`](Self::raw_os_error).
+    /// These causes do not count, because the entry may still exist:
     ///
-    /// These do not count, because the entry may still exist:
+    /// - `ENOTDIR` and `ELOOP`: another file has the name now.
+    /// - `ESTALE`: the server does not know the file any more, but the same name may lead to a file
+    ///   again.
+    /// - `EACCES` and `EINVAL`: the process has ended, but was not reaped. These numbers have other
+    ///   causes, too.
     ///
-    /// - `ENOTDIR` and `ELOOP`: something else has the name now.
-    /// - `ESTALE`: the server does not know the file any more. The same name may lead to a file again.
-    /// - `EACCES` and `EINVAL`: a process that has ended, but was not reaped, answers these, and so do others.
+    /// Some calls return a number that counts for something that still exists. For these calls,
+    /// look at [`raw_os_error`](Self::raw_os_error):
     ///
-    /// Do report the error in a walk that must be complete. If another process moves a directory away, the walk may
-    /// [lose](crate::WalkDirsOptions::max_open) it with `ENOENT`, and with it the entries that it did not yet yield.
+    /// - A call that follows a symbolic link returns `ENOENT` if the link leads to nothing.
+    /// - `mmap` returns `ENODEV` for a file that cannot be mapped.
+    /// - Opening a device node without a driver returns `ENODEV`, or `ENXIO`, which does not count.
     pub fn is_gone(&self) -> bool {
         let errno = Errno::from_io_error(&self.io_error);
         matches!(errno, Some(Errno::NOENT | Errno::SRCH | Errno::NODEV))
     }
 
-    /// Returns the directory that a symbolic link leads back to, if the error is a loop (`ELOOP`) in a walk that follows
-    /// links.
+    /// Returns the directory that a symbolic link leads back to, or `None` if the error is not such
+    /// a loop. A loop has the cause `ELOOP`, and occurs only in a walk that follows links.
     pub fn loop_ancestor(&self) -> Option<&Path> {
         let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
         let path = path.as_os_str().as_bytes();
@@ -183,7 +201,7 @@ impl Error {
         Some(Path::new(OsStr::from_bytes(&path[..end])))
     }
 
-    /// Returns the cause without the path.
+    /// Returns the cause and drops the path.
     pub fn into_io_error(self) -> io::Error {
         self.io_error
     }
@@ -214,8 +232,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// Returns the path as `{:?}` writes it, without the quotes. An empty path is the path of a root that was passed as a
-/// descriptor.
+/// Returns the path in the way that `{:?}` prints it, without the quotes. An empty path is the path
+/// of a root that was passed as a descriptor.
 #[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
 fn escape(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
