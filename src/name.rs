@@ -3,9 +3,8 @@
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// A type that can be passed as the name of an entry: strings, byte strings and C strings, owned or borrowed.
-///
-/// The values that `name`, `name_os` and `name_cstr` return are such names. No other type can implement this trait.
+/// A type that can be passed as the name of an entry: strings, byte strings and C strings, owned or
+/// borrowed.
 ///
 /// ```
 /// # let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -17,6 +16,9 @@ use std::os::unix::ffi::OsStrExt;
 /// dir.skip_name("net");
 /// # Ok::<(), lendir::Error>(())
 /// ```
+///
+/// The methods `name`, `name_os` and `name_cstr` of an entry return such types. No other type can
+/// implement this trait.
 pub trait Name: sealed::Bytes {}
 
 impl<N: sealed::Bytes + ?Sized> Name for N {}

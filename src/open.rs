@@ -1,4 +1,5 @@
-//! `open` and `openat`: the calls by which users open directories. They know nothing about reading.
+//! `open` and `openat`: the functions with which users open directories. They do not know how a
+//! directory is read.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,9 +10,22 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// The flags with which a directory is opened for reading.
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory `path` for reading, with `O_RDONLY | O_DIRECTORY | O_CLOEXEC`.
+/// Opens the directory `path` for reading and returns the descriptor.
+///
+/// ```
+/// use lendir::{Buffer, Entries};
+///
+/// let dir = lendir::open("/proc/self/fd")?;
+/// let mut buffer = Buffer::new();
+/// println!("{} descriptors are open", Entries::new(&dir, &mut buffer).count()?);
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// The flags are `O_RDONLY | O_DIRECTORY | O_CLOEXEC`. If you need other flags, call
+/// `rustix::fs::open`.
 ///
 /// # Errors
 ///
@@ -19,14 +33,11 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 ///
 /// - `ENOENT`: `path` does not exist.
 /// - `ENOTDIR`: `path` is not a directory.
-/// - `EACCES`: the caller has no permission to read the directory, or to search one on the way.
+/// - `EACCES`: the caller has no permission to read the directory, or to search a directory on the
+///   way.
 /// - `ELOOP`: there are too many symbolic links on the way.
 /// - `EMFILE` or `ENFILE`: the process or the system has no descriptor left.
 /// - `EINVAL`: `path` has a NUL inside.
-///
-/// # Performance
-///
-/// Makes one system call. A path of 256 bytes or more takes an allocation for its NUL.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
@@ -36,10 +47,12 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
     opened.unwrap_or_else(|errno| Err(Error::new(path, errno))) // a NUL inside
 }
 
-/// Opens the directory `path`, which is relative to the directory `dirfd`.
+/// Opens the directory `path`, which is relative to the directory `dirfd`, and returns the
+/// descriptor.
 ///
-/// Pass the name of an [`Entry`](crate::Entry) to open a subdirectory. The kernel then looks up one component instead of all
-/// components of an absolute path, and finds the right directory even if its parent was renamed:
+/// Pass the name of an [`Entry`](crate::Entry) to open a subdirectory. The kernel then looks up one
+/// component instead of all components of an absolute path, and finds the right directory even if
+/// its parent was renamed:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -56,8 +69,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// ```
 ///
 /// A symbolic link is followed. If another process can replace the directory by a link, call
-/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)` instead: that call refuses links. If you need other flags, call
-/// `rustix::fs::openat`.
+/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)` instead, which refuses links. If you
+/// need other flags, call `rustix::fs::openat`.
 ///
 /// # Errors
 ///
@@ -67,11 +80,13 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// - `ENOTDIR`: `dirfd` is not a directory.
 /// - `ESRCH`: `dirfd` is the directory of a process that has ended.
 ///
-/// The error for a path with a NUL inside has U+FFFD in place of bytes that are not UTF-8.
+/// If the path has a NUL inside, bytes that are not UTF-8 are replaced by U+FFFD in the path of the
+/// error.
 ///
 /// # Performance
 ///
-/// Makes one system call. A `&CStr` is not copied; any other path takes an allocation for its NUL.
+/// A `&CStr`, such as [`Entry::name_cstr`](crate::Entry::name_cstr), is not copied. Any other path
+/// takes an allocation.
 #[inline]
 #[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
