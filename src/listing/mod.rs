@@ -255,7 +255,8 @@ impl Listing {
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
         let filled = self.fill(dir, end_marker);
-        let finished = self.finish(above.entries, dir); // after an error, too: the entries before it are sorted
+        // Even after an error, the entries that were read before the error are sorted.
+        let finished = self.finish(above.entries, dir);
         filled.and(finished)
     }
 
@@ -420,7 +421,8 @@ impl Listing {
     /// loop {
     ///     let heads = sides.iter_mut().filter_map(|side| side.peek());
     ///     let Some(name) = heads.map(|entry| entry.name()).min() else { break };
-    ///     let [old, new] = sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
+    ///     let [old, new] =
+    ///         sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
     ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
     /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
     /// }

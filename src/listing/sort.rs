@@ -6,7 +6,7 @@
 //! sort names that share their first `depth` bytes:
 //!     key of a name = the 8 bytes after `depth`, big-endian, with zeros after the name's end
 //!     while all keys share at least 32 bits: add the shared bytes to `depth`, read the keys again
-//!     if the keys are in order, return; if they are in reverse order, reverse the names and return
+//!     return if the keys are in order; reverse the names and return if in reverse order
 //!     sort by the keys: up to 32 names by rank, more names by keys that end in an index
 //!     for each run of names with equal keys:
 //!         if it has at most 4 names, sort it by comparing them

@@ -190,17 +190,19 @@ impl<'a> Entries<'a> {
     /// ```
     ///
     /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound.**
-    /// With another descriptor, such as in a server that opens the directory for each request, the
-    /// file system decides. If entries are created or removed between the two readings, the cookie
-    /// of the first one means the following to the second one:
+    /// On ramfs and in `/proc/PID/task`, even such a cookie is only a count of entries.
     ///
-    /// | file system | meaning of the cookie |
-    /// |---|---|
-    /// | ext4, xfs, btrfs; tmpfs since Linux 6.6 | the same place, even after the file system was mounted again |
-    /// | overlay, a directory merged from several layers | a count of entries: each earlier entry that was removed hides a later one without an error, and each that was created can repeat one |
-    /// | overlay, a directory of one layer | the same as on the file system of the layer |
-    /// | ramfs, `/proc/PID/task` | a count of entries, even for the descriptor that returned it |
-    /// | NFS, FUSE and other servers | whatever the server makes of it |
+    /// A server that opens the directory anew for each request uses cookies of an earlier
+    /// descriptor. If entries were created or removed in between, the file system decides what such
+    /// a cookie means:
+    ///
+    /// - On ext4, xfs and btrfs, and on tmpfs since Linux 6.6, it is the same place, even after a
+    ///   new mount.
+    /// - On an overlay, in a directory that is merged from several layers, it is a count of
+    ///   entries. Each earlier entry that was removed hides a later one, without an error. Each one
+    ///   that was created can repeat a later one.
+    /// - On an overlay, in a directory of one layer, it is the same as on that layer.
+    /// - On NFS, FUSE and other servers, it is whatever the server makes of it.
     ///
     /// If you do not know the file system, continue after a name, in the same way as
     /// [a recipe](crate::recipes#serve-a-directory-in-pages) does.

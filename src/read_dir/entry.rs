@@ -440,7 +440,7 @@ impl<'a> Entry<'a> {
     ///
     /// The last request for an entry counts. [`follow`](Self::follow) and the calls with a name,
     /// such as [`Dir::skip_name`](crate::Dir::skip_name), are requests, too. Requests also work in
-    /// closures, such as that of [`Dir::find`](crate::Dir::find).
+    /// closures, such as the argument of [`Dir::find`](crate::Dir::find).
     ///
     /// The request has no effect after [`Dir::skip_subdirs`](crate::Dir::skip_subdirs), nor on an
     /// entry of a [`ReadDir`](crate::ReadDir) or [`Entries`](crate::Entries).

@@ -108,7 +108,7 @@ pub struct Walk {
     listing: Listing,
     /// The state of the entry yielded last, if the walk may descend into it.
     state: Option<EntryState>,
-    /// What the caller requested for the same entry, and what queries told about it.
+    /// The last request of the caller for the same entry, and the outcome of the last query.
     updates: EntryUpdates,
     ahead: Option<ReadAhead>,
 }
@@ -470,8 +470,7 @@ impl fmt::Debug for Walk {
     }
 }
 
-/// How to read a tree, set before it begins. [`Walk::options`] has the defaults; each method takes
-/// the options, and returns them changed.
+/// A builder that configures a [`Walk`]. [`Walk::options`] returns the defaults.
 ///
 /// ```
 /// use lendir::{Order, Walk};
@@ -483,6 +482,9 @@ impl fmt::Debug for Walk {
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
+///
+/// Set the options first. Then [`open`](Self::open), [`open_all`](Self::open_all) or
+/// [`from_fd`](Self::from_fd) returns the walk.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkOptions {
@@ -491,7 +493,7 @@ pub struct WalkOptions {
     read_ahead: usize,
 }
 
-/// The same as [`Walk::options`].
+/// Same as [`Walk::options`].
 impl Default for WalkOptions {
     fn default() -> Self {
         Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
@@ -501,8 +503,8 @@ impl Default for WalkOptions {
 impl WalkOptions {
     common_options!(Walk, "Walk");
 
-    /// Sorts each directory. By default the entries come as the kernel gives them
-    /// ([`Order::Unsorted`]).
+    /// Sets the order of the entries of each directory. The default is [`Order::Unsorted`], the
+    /// order of the kernel.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;

@@ -31,7 +31,7 @@ use std::{fmt, io};
 /// [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and
 /// [`follow`](Self::follow) are requests: they tell the walk how to continue. The last request for
 /// an entry counts. It takes effect at the next call to `next`. Requests also work in closures,
-/// such as that of [`filter_map`](crate::Walk::filter_map).
+/// such as the argument of [`filter_map`](crate::Walk::filter_map).
 ///
 /// A `WalkEntry` has no [`cookie`](crate::Entry::cookie), because its directory has already been
 /// read to the end.
@@ -50,7 +50,8 @@ macro_rules! same_as_entry {
         $($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
         $(
             #[doc = concat!(
-                "Same as [`Entry::", stringify!($name), "`](crate::Entry::", stringify!($name), ").",
+                "Same as [`Entry::", stringify!($name), "`]",
+                "(crate::Entry::", stringify!($name), ").",
             )]
             $(#[$attribute])*
             #[inline]
