@@ -68,7 +68,7 @@ impl<'a> ListedEntry<'a> {
     }
 
     /// Same as [`Entry::path`](crate::Entry::path). After [`Listing::read`](crate::Listing::read),
-    /// the entry has **no path but its name**, because a descriptor has no path.
+    /// **the path is the name alone**, because a descriptor has no path.
     pub fn path(&self) -> PathBuf {
         join(&self.arena.path, self.name())
     }

@@ -27,7 +27,7 @@
 //!   long as ten comparisons. A sorting network compares less. But all code is cold after a system
 //!   call, and the code of a network for 32 keys fills 135 cache lines.
 //! - **In larger runs, the index of the name replaces the lowest bits of the key.** `core` sorts
-//!   plain integers without branches, and moves half as many bytes as for pairs of key and name.
+//!   plain integers without branches, and moves half as many bytes as it would for pairs.
 //!   The displaced bits rarely matter, because the bits that all keys share are shifted out first.
 //!   If they do matter, the names tie.
 //! - **Names that tie are sorted by later keys, in at most [`TURNS`] turns.** A turn sorts all
@@ -217,8 +217,8 @@ pub(crate) mod tests {
         static COUNTED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Counts steps. A step takes as long as a comparison of two keys: each key that is read or
-    /// compared, and each 8 bytes of a whole name.
+    /// Counts steps: keys that are read or compared, and 8 bytes of a whole name. Each step takes
+    /// about as long as any other.
     pub(crate) fn count(steps: usize) {
         COUNTED.set(COUNTED.get() + steps);
     }
@@ -337,8 +337,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// Sorting takes `n log n` steps, and one step for each 8 bytes of the names, times a number
-    /// that depends on what the names share.
+    /// Sorting takes `n log n` steps, and one step for each 8 bytes of the names. The number is
+    /// multiplied by a factor that depends on what the names share.
     #[test]
     #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
     fn no_names_take_more_than_n_log_n_comparisons() {

@@ -36,14 +36,14 @@ use std::fmt;
 /// # Guarantees
 ///
 /// - `.` and `..` are never yielded, wherever the file system lists them, and however often.
-/// - Every other entry is yielded as often as the kernel returned it, and unchanged. Names need not
+/// - Every other entry is yielded unchanged, as often as the kernel returned it. Names need not
 ///   be UTF-8, and an inode number can be 0.
 /// - **Fused**: after the end or an error, [`next`](Self::next) returns `Ok(None)` without a system
 ///   call, until you call [`rewind`](Self::rewind) or [`seek`](Self::seek).
 /// - Entries that the kernel returned before an error are yielded before the error.
 /// - `EINTR` is retried. So a signal does not interrupt a call that waits for a network or FUSE
 ///   server. Such a call ends when the server answers or the process is killed.
-/// - `ENOENT` is the end of the directory, in the same way as in glibc.
+/// - `ENOENT` counts as the end of the directory, like in glibc.
 ///   [`is_removed`](Self::is_removed) then returns `true`.
 /// - Two `Entries` on the same descriptor, or on duplicates of it, share one position. If an
 ///   `Entries` is dropped midway, the next one begins after the last entry that the kernel
@@ -55,8 +55,8 @@ use std::fmt;
 /// A batch of entries takes one `getdents64`, and the end of the directory takes one more. Nothing
 /// is allocated.
 ///
-/// In the buffer, an entry takes 24 bytes if its name has up to 4 bytes, 32 bytes for up to 12, and
-/// 40 bytes for up to 20.
+/// An entry takes 24 bytes of the buffer if its name has up to 4 bytes. With up to 12 bytes it
+/// takes 32, and with up to 20 bytes it takes 40.
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
@@ -91,17 +91,18 @@ impl<'a> Entries<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error if [getdents64(2)] fails. It comes after the entries that were read before
-    /// it, and then every call returns `Ok(None)`. File systems can answer any number, such as:
+    /// Returns an error if [getdents64(2)] fails. The entries that were read before the error are
+    /// yielded first. After the error, every call returns `Ok(None)`. The file system can answer
+    /// any number, such as:
     ///
     /// - `EBADF`: the descriptor is closed, or was opened with `O_PATH`.
     /// - `ENOTDIR`: the descriptor is not a directory.
-    /// - `EIO` or `ESTALE`: a disk or a server failed. `EIO` also stands for an empty name, or a
-    ///   name that begins with NUL, from a broken FUSE server: with `AT_EMPTY_PATH`, such a name
-    ///   would mean the directory itself.
-    /// - `EACCES`: the directory is `/proc/PID/map_files`, and the process that reads it has no
+    /// - `EIO` or `ESTALE`: a disk or a server failed.
+    /// - `EIO`: a broken FUSE server sent an empty name, or a name that begins with NUL. With
+    ///   `AT_EMPTY_PATH`, such a name would mean the directory itself.
+    /// - `EACCES`: the directory is `/proc/PID/map_files`, and the reading process has no
     ///   permission to trace the process `PID`.
-    /// - `EINVAL`: the directory is `/proc/PID/net`, and the process has ended, but was not reaped.
+    /// - `EINVAL`: the directory is `/proc/PID/net`, and the process has ended but was not reaped.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
     #[inline(always)]
@@ -144,8 +145,8 @@ impl<'a> Entries<'a> {
         find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
     }
 
-    /// Rewinds to the beginning of the directory, even after the end or an error. So the directory
-    /// can be read again without opening it again. Same as [`seek`](Self::seek) to 0.
+    /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
+    /// directory again in this way is cheaper than opening it again.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
@@ -172,7 +173,7 @@ impl<'a> Entries<'a> {
         self.seek(0)
     }
 
-    /// Sets the position to the place after the entry that had this [`cookie`](Entry::cookie).
+    /// Sets the position to just after the entry that had this [`cookie`](Entry::cookie).
     /// Reading continues there, even after the end or an error. The entries that remain in the
     /// buffer are dropped.
     ///
@@ -199,22 +200,23 @@ impl<'a> Entries<'a> {
     /// - On ext4, xfs and btrfs, and on tmpfs since Linux 6.6, it is the same place, even after a
     ///   new mount.
     /// - On an overlay, in a directory that is merged from several layers, it is a count of
-    ///   entries. Each earlier entry that was removed hides a later one, without an error. Each one
-    ///   that was created can repeat a later one.
+    ///   entries. Each earlier entry that was removed hides a later one, without an error. Each
+    ///   earlier entry that was created can repeat an entry.
     /// - On an overlay, in a directory of one layer, it is the same as on that layer.
-    /// - On NFS, FUSE and other servers, it is whatever the server makes of it.
+    /// - On NFS, FUSE and other network file systems, the server decides.
     ///
     /// If you do not know the file system, continue after a name, in the same way as
     /// [a recipe](crate::recipes#serve-a-directory-in-pages) does.
     ///
     /// - If the number is neither 0 nor a cookie of this directory, the file system decides where
     ///   reading continues. On tracefs, this is also true of its own cookies.
-    /// - On ext4, do not seek to the cookie of the last entry before anything else: a descriptor
-    ///   that was just opened then reads nothing, even after a [`rewind`](Self::rewind).
+    /// - On ext4, do not begin with a seek to the cookie of the last entry: a new descriptor then
+    ///   reads nothing, even after a [`rewind`](Self::rewind).
     ///
     /// # Errors
     ///
-    /// Returns an error if [lseek(2)] fails. Position and remaining entries then stay unchanged.
+    /// Returns an error if [lseek(2)] fails. The position and the remaining entries then stay
+    /// unchanged.
     ///
     /// - `EINVAL`: the file system refuses the cookie, such as one above `i64::MAX`.
     /// - `EBADF`: the descriptor is closed.
@@ -282,8 +284,8 @@ pub(crate) fn find<'e>(
         // - The new borrow lives no longer than the borrow of `records`, and nothing else uses the
         //   records meanwhile. The record that is read through the new borrow is returned at once,
         //   or dropped before the next turn of the loop. The borrow checker rejects the plain
-        //   borrow, because it considers a borrow that one path returns to be live on all paths
-        //   (NLL problem case 3).
+        //   borrow: if one path returns a borrow, the borrow is considered live on all paths (NLL
+        //   problem case 3).
         //   `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check` accepts the
         //   plain borrow.
         #[cfg(not(lendir_polonius))]

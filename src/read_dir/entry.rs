@@ -154,8 +154,8 @@ impl<'a> Entry<'a> {
         self.record.file_name().to_bytes()
     }
 
-    /// Returns the name with its NUL, for calls such as `openat`, `statat` and `unlinkat`, which
-    /// then need not copy it.
+    /// Returns the name with its NUL. Calls such as `openat`, `statat` and `unlinkat` take such a
+    /// name without copying it.
     #[inline]
     pub fn name_cstr(&self) -> &CStr {
         self.record.file_name()
@@ -170,13 +170,13 @@ impl<'a> Entry<'a> {
     /// Returns the path: the path of the directory, as it was passed to
     /// [`read_dir`](crate::read_dir()) or the walk, and the name.
     ///
-    /// An entry of [`Entries`](crate::Entries) has **no path but its name**, because a descriptor
-    /// has no path.
+    /// **The path of an entry of [`Entries`](crate::Entries) is the name alone**, because a
+    /// descriptor has no path.
     ///
     /// Use the path for messages. To change or remove the entry, or to read a file that another
     /// process can replace, use [`open`](Self::open), or `*at` calls with [`dir_fd`](Self::dir_fd)
-    /// and [`name_cstr`](Self::name_cstr). A walk never leaves its tree, but a path does if another
-    /// process replaces a directory on it by a link.
+    /// and [`name_cstr`](Self::name_cstr). A walk never leaves its tree. But a path leads elsewhere
+    /// if another process replaces one of its directories by a link.
     ///
     /// # Performance
     ///
@@ -185,8 +185,8 @@ impl<'a> Entry<'a> {
         join(self.directory.path, self.name())
     }
 
-    /// Returns the number of levels below the root of the walk. It is 1 for the entries of the
-    /// root, and without a walk.
+    /// Returns the number of levels below the root of the walk. It is 1 for an entry of the root,
+    /// and for every entry without a walk.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
@@ -275,15 +275,15 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// A symbolic link is not followed. In `/proc/PID/fd`, each entry is such a link. An automount
-    /// point is not mounted. A mount point, which can also be a file, returns the metadata of the
-    /// mounted file, so `st_ino` differs from [`ino`](Self::ino).
+    /// point is not mounted. For a mount point, which can also be a file, this is the metadata of
+    /// the mounted file. So `st_ino` differs from [`ino`](Self::ino).
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
     /// In a walk, **the outcome decides what the walk enters**:
     ///
-    /// - An entry that is not a directory is not opened, unless it is a link that you
-    ///   [`follow`](Self::follow) or a name that you pass to [`Dir::enter`](crate::Dir::enter).
+    /// - An entry that is not a directory is not opened. Links that you [`follow`](Self::follow),
+    ///   and names that you pass to [`Dir::enter`](crate::Dir::enter), are opened all the same.
     /// - After an error, the walk still tries to descend into the entry. If the entry cannot be
     ///   opened either, the walk does not report a second error. Errors below the entry are
     ///   reported in the usual way.
@@ -302,8 +302,8 @@ impl<'a> Entry<'a> {
         self.named().stat()
     }
 
-    /// Returns those metadata of the entry itself that `mask` names. Unlike [`stat`](Self::stat),
-    /// they include the birth time and the mount.
+    /// Returns the metadata of the entry itself that `mask` selects. Unlike [`stat`](Self::stat),
+    /// this can include the birth time and the mount.
     ///
     /// ```
     /// use lendir::StatxFlags;
@@ -483,21 +483,24 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// This method has none, but the walk reports a link that it cannot enter:
+    /// This method has no errors. The walk reports each link that it cannot enter:
     ///
     /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
     ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, a directory that
     ///   is already on the path is the same error. A link that leads only to other links is
     ///   `ELOOP`, too, but has no such directory.
-    /// - `EACCES` or any other number: the walk cannot tell whether the link is a loop, because a
-    ///   directory above it cannot be searched any more or its server does not answer. The walk
-    ///   does not enter such a link, even if its target can be read.
+    /// - `EACCES` or another number: the walk cannot tell whether the link is a loop. This happens
+    ///   if a directory above the link can no longer be searched, or if a server does not answer.
+    ///   The walk does not enter such a link, even if the target can be read.
     ///
     /// # Performance
     ///
-    /// A followed link takes about three system calls for each directory above it that the walk has
-    /// not yet compared, and one for each directory below it. Meanwhile the walk holds two
-    /// descriptors more than [`max_open`](crate::WalkDirsOptions::max_open).
+    /// A followed link takes three system calls for each directory above it, unless the walk has
+    /// already compared this directory with an earlier link. Below the link, each directory takes
+    /// one additional system call.
+    ///
+    /// While the walk follows a link, it holds two descriptors beyond
+    /// [`max_open`](crate::WalkDirsOptions::max_open).
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
@@ -520,13 +523,13 @@ impl<'a> Entry<'a> {
 
     /// Returns the inode number in the kernel's record (`d_ino`). It can be 0.
     ///
-    /// Do not take this number for the identity of the file. Compare `st_dev` and `st_ino` of
-    /// [`stat`](Self::stat) instead, because `ino` differs from them in these cases:
+    /// Do not take this number for the identity of the file: compare `st_dev` and `st_ino` of
+    /// [`stat`](Self::stat) instead.
     ///
-    /// - At a mount point, it is the number of the covered directory.
-    /// - On an overlay, it can differ from `st_ino`.
-    /// - On an overlay, or if an entry is a btrfs subvolume, the numbers of two entries of one
-    ///   directory can belong to different devices.
+    /// - At a mount point, `ino` is the number of the covered directory.
+    /// - On an overlay, `ino` can differ from `st_ino`.
+    /// - On an overlay, or with btrfs subvolumes, two entries of one directory can have numbers of
+    ///   different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {
@@ -536,7 +539,7 @@ impl<'a> Entry<'a> {
     /// Returns the position after this entry (`d_off`), for
     /// [`Entries::seek`](crate::Entries::seek), which says how long a cookie is valid.
     ///
-    /// The numbers neither ascend nor have a fixed distance. On some file systems they are hashes.
+    /// Cookies need not ascend. On some file systems they are hashes.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {

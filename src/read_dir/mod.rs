@@ -39,7 +39,7 @@ use std::{fmt, io};
 ///
 /// # Errors
 ///
-/// Same as [`open`], with the path. Errors of reading are returned by [`ReadDir::next`].
+/// Same as [`open`], with the path. [`ReadDir::next`] returns the errors of reading.
 ///
 /// # Performance
 ///
@@ -119,8 +119,8 @@ impl ReadDir {
     /// is at the end, even if it was read through a duplicate. Call [`rewind`](Self::rewind) to
     /// read such a directory again.
     ///
-    /// The paths of entries and errors begin with `path`, which is never looked up. With `""`, they
-    /// are the names alone.
+    /// The paths of entries and errors begin with `path`, which is never looked up. With `""`,
+    /// these paths are the names alone.
     ///
     /// ```
     /// let proc = lendir::open("/proc/self")?;
@@ -293,8 +293,8 @@ impl ReadDir {
         self.phase = Phase::ended(is_removed);
     }
 
-    /// Rewinds to the beginning of the directory, even after the end or an error. So the directory
-    /// can be read again without opening it again.
+    /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
+    /// directory again in this way is cheaper than opening it again.
     ///
     /// On btrfs, entries that were created after the directory was opened are yielded only after a
     /// rewind.
@@ -317,7 +317,7 @@ impl ReadDir {
         Ok(())
     }
 
-    /// Sets the position to the place after the entry that had this [`cookie`](Entry::cookie).
+    /// Sets the position to just after the entry that had this [`cookie`](Entry::cookie).
     /// Reading continues there, even after the end or an error. See
     /// [`Entries::seek`](crate::Entries::seek) for how long a cookie is valid.
     ///

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// An entry of a [`Walk`](crate::Walk), borrowed until the next call to `next`. It has the methods
-/// of an [`Entry`](crate::Entry), and also borrows its whole path.
+/// of an [`Entry`](crate::Entry), and its [`path`](Self::path) takes no allocation.
 ///
 /// ```
 /// let mut walk = lendir::walk("/sys/class")?;
@@ -204,8 +204,8 @@ impl<'a> WalkEntry<'a> {
     /// [`skip_subtree`](Self::skip_subtree) or [`skip_rest_of_dir`](Self::skip_rest_of_dir).
     ///
     /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
-    /// [`Entry::follow`](crate::Entry::follow) says how to limit both, which errors the walk
-    /// reports, and what a link takes.
+    /// [`Entry::follow`](crate::Entry::follow) says how to limit both, and which errors the walk
+    /// reports.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
