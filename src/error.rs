@@ -122,8 +122,9 @@ impl Error {
         self.known.as_deref().map_or(Path::new(""), |known| &known.path)
     }
 
-    /// Returns the number of levels from the root to the [`path`](Self::path). It is 0 for the root
-    /// of a walk and for the directory of a [`ReadDir`](crate::ReadDir), and 1 for their entries.
+    /// Returns the number of levels from the root to the [`path`](Self::path). The root of a walk
+    /// and the directory of a [`ReadDir`](crate::ReadDir) have depth 0, and their entries have
+    /// depth 1.
     pub fn depth(&self) -> usize {
         self.known.as_deref().map_or(0, |known| known.depth)
     }

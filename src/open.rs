@@ -51,7 +51,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// descriptor.
 ///
 /// Pass the name of an [`Entry`](crate::Entry) to open a subdirectory. The kernel then looks up one
-/// component instead of a whole path. It finds the right directory even if the parent was renamed:
+/// component instead of a whole path, and finds the directory even if the parent was renamed:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};

@@ -25,7 +25,7 @@ use std::{fmt, io, slice};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// It has the methods of [`Entry`](crate::Entry), with two differences:
+/// A `ListedEntry` has the methods of an [`Entry`](crate::Entry), with two differences:
 ///
 /// - A listed entry does not know the descriptor of its directory. The methods that query the file
 ///   system take the descriptor as an argument.

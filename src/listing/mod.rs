@@ -28,7 +28,8 @@ use rustix::io::retry_on_intr;
 use span::Span;
 use std::{fmt, io, mem};
 
-/// All entries of a directory, sorted by name. The memory is reused for the next directory.
+/// A list of all entries of a directory, sorted by name. A listing reuses its memory for the next
+/// directory.
 ///
 /// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
 /// [`read`](Self::read) fill a listing.
@@ -108,7 +109,7 @@ pub enum Order {
     /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. The name `ab` comes
     /// before `abc`. This is the default of a [`Listing`].
     ///
-    /// A [`Walk`](crate::Walk) then yields the entries of a tree in the order of
+    /// With this order, a [`Walk`](crate::Walk) yields the entries of a tree in the order of
     /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on their
     /// [`relative_path`](crate::WalkEntry::relative_path).
     #[default]
@@ -116,10 +117,10 @@ pub enum Order {
     /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end:
     /// `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// A [`Walk`](crate::Walk) then yields the files of a tree sorted by the bytes of their paths,
-    /// in the same way as git's index. The trees of git have the same order, but a submodule is a
-    /// file there. The output of `find | LC_ALL=C sort` has another order: the directory `a` comes
-    /// before `a-b`.
+    /// With this order, a [`Walk`](crate::Walk) yields the files of a tree sorted by the bytes of
+    /// their paths, in the same way as git's index. The trees of git have the same order, but a
+    /// submodule is a file there. The output of `find | LC_ALL=C sort` has another order: the
+    /// directory `a` comes before `a-b`.
     ///
     /// A symbolic link compares in the same way as a file, even if a walk
     /// [follows](crate::WalkEntry::follow) the link. So below followed links, the paths are not
@@ -127,15 +128,15 @@ pub enum Order {
     ///
     /// # Performance
     ///
-    /// Reading makes one `fstatat` for each entry whose type the kernel's listing does not tell.
+    /// Reading makes one `fstatat` for each entry whose type the kernel's record does not tell.
     Path,
     /// Keeps the order in which the kernel lists the entries. This is the default of a walk.
     Unsorted,
 }
 
 impl Listing {
-    /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before the
-    /// first directory.
+    /// Creates an empty listing that sorts by [`Order::Bytes`]. No memory is allocated before the
+    /// first directory is read.
     pub fn new() -> Self {
         Self::default()
     }
@@ -163,8 +164,8 @@ impl Listing {
         }
     }
 
-    /// Copies entries behind the entries up to `above`. Another listing has read them, in the same
-    /// order.
+    /// Copies the entries that another listing has read, in the same order, behind the entries up
+    /// to `above`.
     pub(crate) fn append(
         &mut self,
         above: Extent,
@@ -199,7 +200,7 @@ impl Listing {
     ///
     /// Reading begins at the position of the descriptor. If `dir` has just been opened, this is the
     /// beginning. If the descriptor is at the end, it is rewound, and the whole directory is read.
-    /// If it cannot be rewound, the listing is empty.
+    /// If the descriptor cannot be rewound, the listing is empty.
     ///
     /// A broken file system can return several entries of the same name. All of them stay, in the
     /// order of the directory.
@@ -481,7 +482,7 @@ impl Listing {
     }
 }
 
-/// Sorts by [`Order::Path`].
+/// Sorts the spans by [`Order::Path`].
 #[inline(never)] // The frame of the usual orders stays small.
 fn sort_by_path(spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
     // While the names are sorted, the NUL of each directory is a `/` and part of its name.

@@ -17,9 +17,10 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// One buffer serves any number of directories, one after another. It also serves a whole tree, if
-/// each directory is read to its end before the next one is opened. Two directories cannot be read
-/// into one buffer at the same time, because [`Entries`](crate::Entries) borrows the buffer.
+/// One buffer serves any number of directories, one after another. One buffer also serves a whole
+/// tree, if each directory is read to its end before the next one is opened. Two directories cannot
+/// be read into one buffer at the same time, because [`Entries`](crate::Entries) borrows the
+/// buffer.
 ///
 /// # Performance
 ///
@@ -40,8 +41,8 @@ impl Buffer {
     /// ([golang/go#24015](https://github.com/golang/go/issues/24015)).
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// The default capacity: 32 KiB, the same as in glibc's `readdir`. It has room for 1,000 to
-    /// 1,300 entries of `/proc`.
+    /// The default capacity: 32 KiB, the same as in glibc's `readdir`. 32 KiB have room for 1,000
+    /// to 1,300 entries of `/proc`.
     ///
     /// On local file systems and NFS, a larger buffer is not faster. On FUSE, a larger buffer helps
     /// if each request waits for a server. On Linux 6.18, 20,000 names take 21 requests with 32

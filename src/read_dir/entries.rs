@@ -10,8 +10,8 @@ use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
-/// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
-/// so many directories can be read into the same memory.
+/// An iterator over the entries of an open directory. An `Entries` borrows the descriptor and a
+/// [`Buffer`], so many directories can be read into the same memory.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -67,7 +67,8 @@ pub struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Returns an iterator over the entries of the open directory `dir`, which reads into `buffer`.
-    /// It begins at the current position of the descriptor, and makes no system call yet.
+    /// Reading begins at the current position of the descriptor. This function makes no system
+    /// call.
     ///
     /// A descriptor that has just been opened is at the beginning. A descriptor that has been read
     /// is at the end, so call [`rewind`](Self::rewind) before you read a directory again.
@@ -111,7 +112,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
-    /// `on_error` with that error. There is at most one, and it comes last.
+    /// `on_error` with that error. There is at most one error, and it comes last.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
@@ -193,7 +194,7 @@ impl<'a> Entries<'a> {
     /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound.**
     /// On ramfs and in `/proc/PID/task`, even such a cookie is only a count of entries.
     ///
-    /// A server that opens the directory anew for each request uses cookies of an earlier
+    /// A server that opens the directory again for each request uses cookies of an earlier
     /// descriptor. If entries were created or removed in between, the file system decides what such
     /// a cookie means:
     ///

@@ -137,7 +137,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns the name. It has at least one byte, no NUL and no `/`, and need not be UTF-8.
+    /// Returns the name, which has at least one byte, no NUL and no `/`. A name need not be UTF-8.
     ///
     /// ```
     /// let mut dir = lendir::read_dir("/sys/class")?;
@@ -185,8 +185,8 @@ impl<'a> Entry<'a> {
         join(self.directory.path, self.name())
     }
 
-    /// Returns the number of levels below the root of the walk. It is 1 for an entry of the root,
-    /// and for every entry without a walk.
+    /// Returns the number of levels below the root of the walk. An entry of the root has depth 1,
+    /// and so has every entry without a walk.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
@@ -233,8 +233,8 @@ impl<'a> Entry<'a> {
     /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories
     /// from files, use [`file_type`](Self::file_type).
     ///
-    /// Some file systems never tell the type, and a FUSE server can tell any type. At a mount point
-    /// it is the type of the covered file, not of the mounted one.
+    /// Some file systems never tell the type, and a FUSE server can tell any type. At a mount
+    /// point, the record has the type of the covered file, not of the mounted file.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {
@@ -292,8 +292,7 @@ impl<'a> Entry<'a> {
     ///
     /// Returns an error if [fstatat(2)] fails:
     ///
-    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
-    ///   [`Error::is_gone`].
+    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
     /// - `EACCES`: the caller has no permission to search the directory.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
@@ -303,7 +302,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the metadata of the entry itself that `mask` selects. Unlike [`stat`](Self::stat),
-    /// this can include the birth time and the mount.
+    /// this method can return the birth time and the mount.
     ///
     /// ```
     /// use lendir::StatxFlags;
@@ -349,8 +348,7 @@ impl<'a> Entry<'a> {
     /// Returns an error if [readlinkat(2)] fails:
     ///
     /// - `EINVAL`: the entry is not a symbolic link.
-    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
-    ///   [`Error::is_gone`].
+    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
     /// - `EACCES`: the caller has no permission to search the directory, or to read this link of
     ///   `/proc`.
     /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than `PATH_MAX` (4,096
@@ -384,8 +382,8 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// - Opening a FIFO waits for its other end. To prevent this, add `OFlags::NONBLOCK`.
-    /// - `OFlags::PATH` opens the entry itself without side effects, even a symbolic link. It does
-    ///   not open a device, and does not mount anything at an automount point.
+    /// - `OFlags::PATH` opens the entry itself without side effects, even a symbolic link. With
+    ///   this flag, no device is opened, and nothing is mounted at an automount point.
     ///
     /// # Errors
     ///
@@ -394,8 +392,7 @@ impl<'a> Entry<'a> {
     /// - `ELOOP`: the entry is a symbolic link.
     /// - `ENOTDIR`: `flags` contains `OFlags::DIRECTORY`, and the entry is not a directory.
     /// - `ENXIO`: the entry is a socket.
-    /// - `ENOENT`: the entry no longer exists. `ESRCH`: its process has ended. See
-    ///   [`Error::is_gone`].
+    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
     /// - `EACCES`: the caller has no permission to open the entry.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
@@ -468,7 +465,8 @@ impl<'a> Entry<'a> {
     /// - A link to a file, or to nothing, is not an error.
     /// - [`file_type`](Self::file_type) and [`stat`](Self::stat) still describe the link itself.
     /// - If the entry is not a link, `follow` only cancels an earlier
-    ///   [`skip_subtree`](Self::skip_subtree). It has no effect where `skip_subtree` has none.
+    ///   [`skip_subtree`](Self::skip_subtree). `follow` has no effect where `skip_subtree` has
+    ///   none.
     /// - Under [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not
     ///   entered.
     /// - Links below a followed link are yielded, but are not followed unless you call `follow` for
@@ -486,7 +484,7 @@ impl<'a> Entry<'a> {
     /// This method has no errors. The walk reports each link that it cannot enter:
     ///
     /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
-    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, a directory that
+    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
     ///   is already on the path is the same error. A link that leads only to other links is
     ///   `ELOOP`, too, but has no such directory.
     /// - `EACCES` or another number: the walk cannot tell whether the link is a loop. This happens
@@ -521,7 +519,7 @@ impl<'a> Entry<'a> {
         NamedEntry { directory: self.directory, name: self.name_cstr(), updates }
     }
 
-    /// Returns the inode number in the kernel's record (`d_ino`). It can be 0.
+    /// Returns the inode number in the kernel's record (`d_ino`). The number can be 0.
     ///
     /// Do not take this number for the identity of the file: compare `st_dev` and `st_ino` of
     /// [`stat`](Self::stat) instead.

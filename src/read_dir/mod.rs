@@ -51,8 +51,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(open(path)?, path) })
 }
 
-/// An iterator over the entries of a directory. It owns its descriptor and its memory, so it can be
-/// kept in a struct.
+/// An iterator over the entries of a directory. A `ReadDir` owns its descriptor and its memory, so
+/// it can be kept in a struct.
 ///
 /// [`read_dir`] opens a directory by its path, and [`from_fd`](Self::from_fd) takes a descriptor.
 ///
@@ -96,7 +96,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// calls.
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
-    /// The reader of the records. It borrows `_buffer` and the number of `dir`. `'static` stands
+    /// The reader of the records, which borrows `_buffer` and the number of `dir`. `'static` stands
     /// for a lifetime that Rust cannot express. So nothing borrowed from the reader may be
     /// returned, except with the lifetime of a `&mut self`. See [`records`](Self::records).
     records: MaybeUninit<Records<'static>>,
@@ -112,8 +112,8 @@ pub struct ReadDir {
 }
 
 impl ReadDir {
-    /// Returns an iterator over the entries of the open directory `dir`. It begins at the current
-    /// position of the descriptor.
+    /// Returns an iterator over the entries of the open directory `dir`. Reading begins at the
+    /// current position of the descriptor.
     ///
     /// A descriptor that has just been opened is at the beginning. A descriptor that has been read
     /// is at the end, even if it was read through a duplicate. Call [`rewind`](Self::rewind) to
@@ -183,7 +183,7 @@ impl ReadDir {
     }
 
     /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
-    /// `on_error` with that error. There is at most one, and it comes last.
+    /// `on_error` with that error. There is at most one error, and it comes last.
     ///
     /// ```
     /// let mut dir = lendir::read_dir("/proc")?;

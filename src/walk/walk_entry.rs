@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// An entry of a [`Walk`](crate::Walk), borrowed until the next call to `next`. It has the methods
-/// of an [`Entry`](crate::Entry), and its [`path`](Self::path) takes no allocation.
+/// An entry of a [`Walk`](crate::Walk), borrowed until the next call to `next`. A `WalkEntry` has
+/// the methods of an [`Entry`](crate::Entry), and its [`path`](Self::path) takes no allocation.
 ///
 /// ```
 /// let mut walk = lendir::walk("/sys/class")?;
@@ -30,7 +30,7 @@ use std::{fmt, io};
 ///
 /// [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and
 /// [`follow`](Self::follow) are requests: they tell the walk how to continue. The last request for
-/// an entry counts. It takes effect at the next call to `next`. Requests also work in closures,
+/// an entry counts, and takes effect at the next call to `next`. Requests also work in closures,
 /// such as the argument of [`filter_map`](crate::Walk::filter_map).
 ///
 /// A `WalkEntry` has no [`cookie`](crate::Entry::cookie), because its directory has already been
@@ -108,8 +108,8 @@ impl<'a> WalkEntry<'a> {
         Path::new(OsStr::from_bytes(self.path.relative_to_root()))
     }
 
-    /// Returns the number of levels below the root. It is 1 for the entries of the root. The root
-    /// is not an entry.
+    /// Returns the number of levels below the root. An entry of the root has depth 1. The root is
+    /// not an entry.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
