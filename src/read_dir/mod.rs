@@ -39,7 +39,7 @@ use std::{fmt, io};
 ///
 /// # Errors
 ///
-/// Same as [`open`], with the path. [`ReadDir::next`] returns the errors of reading.
+/// Same as [`open`]. [`ReadDir::next`] returns the errors of reading.
 ///
 /// # Performance
 ///
