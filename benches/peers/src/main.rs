@@ -6,7 +6,7 @@
 //! time themselves. Further tables are about process monitors, whole programs, and many threads on
 //! a slow network.
 //!
-//! The arguments after `--`: `--draw` also draws the pictures in `.github/pictures` from the rows
+//! The arguments after `--`: `--draw` also draws `.github/pictures/walkers.svg` from the rows
 //! in the tables. `--test` checks the answers and measures nothing. Words select the rows whose
 //! title or label contains one of the words.
 
@@ -29,7 +29,7 @@ mod work;
 
 use criterion::Criterion;
 use lendir_benches::contender::Contender;
-use lendir_benches::directories::{Directory, Fixture, Names, Root, Shape, fastest_root, roots};
+use lendir_benches::directories::{Directory, Fixture, Names, fastest_root, roots};
 use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::trees::{self, Tree};
 use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers};
@@ -51,34 +51,32 @@ fn main() {
     let arguments = Arguments::read();
     let mut bench = Bench::new(Criterion::default(), arguments.has("--test"));
     let (programs, missing) = programs::build();
-    let (tables, pictures) = measure(&arguments, &mut bench, &programs);
+    let (tables, picture) = measure(&arguments, &mut bench, &programs);
     println!("\nThis is {}.", machine());
     for sentence in missing {
         println!("\n{sentence}");
     }
     print!("{tables}");
-    for (file, picture) in pictures {
-        if let Some(picture) = picture {
-            draw(file, &picture, &arguments);
-        }
+    if let Some(picture) = picture {
+        draw(&picture, &arguments);
     }
 }
 
-fn draw(file: &str, picture: &Picture, arguments: &Arguments) {
+fn draw(picture: &Picture, arguments: &Arguments) {
     let svg = picture.svg().expect("cannot draw the picture");
     if arguments.has("--draw") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures/walkers.svg");
         std::fs::write(&path, svg).expect("cannot write the picture");
         println!("\ndrawn: {}", path.display());
     }
 }
 
-/// Returns the tables, and each picture whose rows were all selected.
+/// Returns the tables, and the picture if its row was selected.
 fn measure(
     arguments: &Arguments,
     bench: &mut Bench,
     programs: &[Program],
-) -> (String, [(&'static str, Option<Picture>); 2]) {
+) -> (String, Option<Picture>) {
     let (fastest, first) = (fastest_root(), &roots()[0]);
     let asked = |table: &Table, label: &str| arguments.ask_for(table.title, label);
 
@@ -136,32 +134,14 @@ fn measure(
     if arguments.has("--test") && arguments.ask_for(walk.title, agree::LABEL) {
         println!("{}: {}: {}", walk.title, agree::LABEL, agree::check());
     }
-    let figures_of_readme = figures_of_readme(&walk);
     let work = work::table(arguments, bench);
-    let pictures = [
-        ("readers.svg", picture_of_readers(&read, &sort)),
-        ("walkers.svg", picture_of_walkers(&walk)),
-    ];
+    let picture = picture_of_walkers(&walk);
     let mut text = [read, pids, sort, walk, work].map(|table| table.to_string()).concat();
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
     text += &network::tables(arguments);
     text += &in_order::table(arguments);
-    text += &figures_of_readme.unwrap_or_default();
-    (text, pictures)
-}
-
-/// The two figures of README.md.
-fn figures_of_readme(walk: &Table) -> Option<String> {
-    let row = walk.row("/usr")?;
-    let percent =
-        |ours, other| Some(format!("{:.0} %", 100.0 * row.ratio(ours)? / row.ratio(other)?));
-    let [one, all] =
-        [percent("lendir", "walkdir")?, percent("lendir, all cores", "ignore, all cores")?];
-    let threads = own_walkers::cores();
-    Some(format!(
-        "\n### The figures of README.md\n\n/usr in {one} of walkdir's time, and on {threads} threads in {all} of ignore's.\n"
-    ))
+    (text, picture)
 }
 
 fn reading(dir: &Directory) -> Vec<Contender<'_>> {
@@ -182,29 +162,6 @@ fn walking(tree: &Tree) -> Vec<Contender<'_>> {
     let mut all = own_walkers::all(tree);
     all.extend(walkers::all(tree));
     all
-}
-
-/// A small directory, a large one and a sorted one, in the directory for temporary files.
-fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
-    let root: &Root = &roots()[0];
-    let (small, large) = (root.shape(32, Names::Sixteen), root.shape(1000, Names::Sixteen));
-    let group = |heading: &str, table: &Table, shape: &Shape| {
-        let mut bars = table.row(&shape.label())?.ratios.clone();
-        // walkdir is a walker, and so slow that its bar would shrink all others.
-        bars.retain(|(name, _)| !name.starts_with("walkdir"));
-        Some(Group::new(heading, &bars))
-    };
-    Some(Picture {
-        title: "How long it takes to read a directory",
-        place: format!("{}, {}", root.file_system, machine()),
-        legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
-        base: "bare loop",
-        groups: vec![
-            group("32 files", read, &small)?,
-            group("1000 files", read, &large)?,
-            group("1000 files, sorted by name", sort, &large.shuffled())?,
-        ],
-    })
 }
 
 fn picture_of_walkers(walk: &Table) -> Option<Picture> {
