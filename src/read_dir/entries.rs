@@ -62,12 +62,19 @@ impl<'a> Entries<'a> {
     /// read: [`rewind`](Self::rewind) before a second reading. Makes no system call. `dir` is borrowed: bind what
     /// [`Dir::fd`](crate::Dir::fd) returns to a name first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
-        let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
-        Self {
-            records,
-            phase: Phase::Reading,
-            directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 },
-        }
+        let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
+        Self::of(directory, buffer, EndMarker::NONE)
+    }
+
+    /// Returns the entries of `directory`, from the position of its descriptor on.
+    #[inline]
+    pub(crate) fn of(
+        directory: Directory<'a>,
+        buffer: &'a mut Buffer,
+        end_marker: EndMarker,
+    ) -> Self {
+        let records = Records::new(directory.fd, buffer.memory(), end_marker);
+        Self { records, phase: Phase::Reading, directory }
     }
 
     /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.

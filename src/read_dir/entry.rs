@@ -47,6 +47,7 @@ pub(crate) struct Directory<'a> {
 
 impl Directory<'_> {
     /// Returns an error of the directory itself.
+    #[cold]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
     }

@@ -3,10 +3,11 @@
 
 use super::part::{LevelWork, Part, Visit};
 use super::subdirs::{Candidates, Subdirs};
-use crate::cursor::CurrentDir;
+use crate::cursor::Cursor;
 use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::report::{Reading, Remainder};
+use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::name::Name;
@@ -15,7 +16,7 @@ use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::{Directory, Entry};
 use crate::read_dir::entry_state::{EntryUpdates, Request};
 use crate::read_dir::records::Phase;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
 use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr};
@@ -70,21 +71,28 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(crate) fn visit(part: &'a mut Part<S>, buffer: &'a mut Buffer) -> Self {
         let Part { cursor, subdirs, updates, .. } = part;
-        let max_depth = cursor.options().max_depth;
-        let current = cursor.visit();
-        let is_second_visit = current.remaining.visit == Visit::Second;
-        let parent = if is_second_visit { current.parent() } else { None };
-        let bounds = current.bounds;
-        let has_entries = !is_second_visit && bounds.depth < max_depth;
-        let unreadable = current.unreadable.filter(|_| has_entries);
+        let Cursor { options, root_parent, stack, links, path, unreadable, .. } = cursor;
+        let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
+        let bounds = top.bounds;
+        let is_second_visit = top.remaining.visit == Visit::Second;
+        let parent = match above.last() {
+            _ if !is_second_visit => None,
+            _ if bounds.depth == 0 => root_parent.as_deref().map(AsFd::as_fd),
+            above => above.and_then(Level::open_dir),
+        };
+        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
+        let unreadable = unreadable.filter(|_| has_entries);
         // If nothing can be entered, the walk does not need the entries that the caller does not read.
-        let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
         let candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
         let remainder = if is_dead_end { Remainder::Skipped } else { Remainder::Unread };
         subdirs.begin(candidates, Reading { remainder, unreadable });
-        let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
-        let entries = current.entries(buffer, phase);
-        let CurrentDir { remaining: LevelWork { state, .. }, path, links, .. } = current;
+        let end_marker = top.end_marker;
+        let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
+        let mut entries = Entries::of(directory, buffer, end_marker);
+        if !has_entries || unreadable.is_some() {
+            entries.phase = Phase::Ended;
+        }
         Self {
             entries,
             parent,

@@ -228,10 +228,10 @@ impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Part { cursor, second_visits, .. } = &self.part;
         let mut shown = f.debug_struct("WalkDirs");
-        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path().as_bytes())));
-        shown.field("depth", &cursor.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path.as_bytes())));
+        shown.field("depth", &cursor.stack.levels.last().map_or(0, |top| top.bounds.depth));
         shown
-            .field("options", cursor.options())
+            .field("options", &cursor.options)
             .field("second_visits", second_visits)
             .finish_non_exhaustive()
     }

@@ -116,7 +116,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     pub(crate) fn leave(self) {
         let Self { part, workers, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
-        if part.cursor.is_done() {
+        if part.cursor.roots.is_empty() && part.cursor.stack.levels.is_empty() {
             drop(part); // before it leaves: the state's destructor may panic
         } else {
             workers.push(part);
