@@ -17,7 +17,6 @@ pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod raw_open;
 pub(crate) mod reopen;
-pub(crate) mod report;
 pub(crate) mod roots;
 pub(crate) mod stack;
 
@@ -29,7 +28,6 @@ use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::{PathBounds, TreePath};
 use reopen::{ClosedLevel, NotFound, OpenLevel};
-use report::is_open_error_reported;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -185,7 +183,12 @@ impl<T> Cursor<T> {
                     opened = self.try_open(state, name);
                     continue;
                 }
-                Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => Ok(None),
+                // The caller knows already, except of a lack of descriptors.
+                Err(Refusal::Kernel(errno))
+                    if state.query_failed() && !raw_open::lacks_descriptor(errno) =>
+                {
+                    Ok(None)
+                }
                 Err(refusal) => Err(self.refusal(refusal)),
             };
         }

@@ -2,11 +2,10 @@
 //! one is opened.
 
 use super::part::{LevelWork, Part, Visit};
-use super::subdirs::{Candidates, Subdirs};
+use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
 use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
-use crate::cursor::report::{Reading, Remainder};
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
@@ -18,7 +17,7 @@ use crate::read_dir::entry_state::{EntryUpdates, Request};
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -57,6 +56,8 @@ pub struct Dir<'a, S = ()> {
     is_second_visit: bool,
     /// Whether it yields entries. At a second visit and below the maximum depth it yields none.
     has_entries: bool,
+    /// The reason why the directory cannot be read.
+    unreadable: Option<Errno>,
     state: &'a mut S,
     /// The path of the directory, with its NUL.
     path: &'a [u8],
@@ -82,11 +83,8 @@ impl<'a, S> Dir<'a, S> {
         };
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
         let unreadable = unreadable.filter(|_| has_entries);
-        // If nothing can be entered, the walk does not need the entries that the caller does not read.
         let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
-        let candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
-        let remainder = if is_dead_end { Remainder::Skipped } else { Remainder::Unread };
-        subdirs.begin(candidates, Reading { remainder, unreadable });
+        subdirs.begin(is_dead_end, unreadable);
         let end_marker = top.end_marker;
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
         let mut entries = Entries::of(directory, buffer, end_marker);
@@ -99,6 +97,7 @@ impl<'a, S> Dir<'a, S> {
             name_start: bounds.name_start,
             is_second_visit,
             has_entries,
+            unreadable,
             state,
             path: path.as_bytes_with_nul(),
             links,
@@ -184,7 +183,7 @@ impl<'a, S> Dir<'a, S> {
         directory: Directory<'_>,
     ) -> Result<(), Error> {
         // If the first batch is empty, the walk reads the directory once more before the next one.
-        let unreadable = if phase == Phase::Empty { None } else { subdirs.reading.end() };
+        let unreadable = if phase == Phase::Empty { None } else { subdirs.end_reading() };
         error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
@@ -235,9 +234,8 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        let reading = &mut self.subdirs.reading;
-        if let Some(errno) = reading.unreadable {
-            reading.end(); // reported here
+        if let Some(errno) = self.unreadable {
+            self.subdirs.end_reading(); // reported here
             return Err(self.wrap_error(errno));
         }
         if self.has_entries {
@@ -245,7 +243,7 @@ impl<'a, S> Dir<'a, S> {
             let is_empty = self.entries.phase == Phase::Empty;
             let rewound =
                 self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
-            rewound.inspect_err(|_| reading.skip())?; // reported here
+            rewound.inspect_err(|_| self.subdirs.is_unread = false)?; // reported here
         }
         Ok(self.has_entries)
     }

@@ -27,7 +27,13 @@
 //! visit       yields the directory                                                         dir
 //! ```
 //!
-//! Each of these can fail. Whether an error is reported is decided in [`report`](crate::cursor::report).
+//! Each of these can fail. The walk reports each error once:
+//!
+//! | an error of | is reported by | unless |
+//! |---|---|---|
+//! | reading a directory | its `Dir`, or the walk if the `Dir` is dropped before | it is reported already |
+//! | opening an entry | the walk | the caller's query of the entry has failed |
+//! | reopening a closed level | the thread that notices first | |
 
 use super::pending::{Pending, PendingName};
 use super::shared_level::SharedLevel;
@@ -126,7 +132,7 @@ impl<S> Part<S> {
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         let Self { subdirs, updates, .. } = self;
-        subdirs.reading.is_unread() || subdirs.is_unresolved || !updates.is_empty()
+        subdirs.is_unread || subdirs.is_unresolved || !updates.is_empty()
     }
 
     /// Reads the remaining entries of the current directory, if the walk needs them, and decides which subdirectories are
@@ -135,11 +141,11 @@ impl<S> Part<S> {
     pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
         let Self { cursor, subdirs, updates, .. } = self;
         subdirs.merge(updates);
-        if subdirs.reading.is_unread() {
+        if subdirs.is_unread {
             let top = cursor.stack.top_mut();
             let end_marker = top.end_marker;
             let (directory, _) = top.directory_and_remaining(&cursor.path);
-            if let Some(errno) = subdirs.reading.end() {
+            if let Some(errno) = subdirs.end_reading() {
                 return Err(directory.error(errno));
             }
             // From the first entry on, because a cookie may lead elsewhere. If no entry was yielded, the position is presumably
@@ -274,7 +280,7 @@ impl<S: Clone> Part<S> {
             parent.next_start = names_start;
             top.names_start = names_start;
             top.next_start = names_start;
-            parent.shared.as_ref().is_none_or(|shared| shared.loss.note())
+            parent.shared.as_ref().is_none_or(|shared| shared.lose())
         };
         cursor.reopen_level_above(lose, &mut || false)
     }
@@ -318,7 +324,7 @@ impl<S: Clone> Part<S> {
         // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it leaves that level.
         let parent = shared.parent.take().zip(parent_state);
         let result = parent.map_or(Ok(()), |(parent, state)| self.insert_parent(parent, state));
-        if shared.loss.is_noted() {
+        if shared.is_lost() {
             self.cursor.stack.lose_top(); // only now: until here, `..` began there
         }
         result
@@ -332,7 +338,7 @@ impl<S: Clone> Part<S> {
             shared.level,
             || shared.path_by_names(),
             work,
-            || shared.loss.note(),
+            || shared.lose(),
         )
     }
 }

@@ -8,7 +8,7 @@
 //! This module does not know which names are pending there, nor how many threads there are.
 
 use crate::cursor::reopen::{ClosedLevel, OpenLevel};
-use crate::cursor::report::Loss;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
 use std::iter;
@@ -21,7 +21,7 @@ pub(crate) struct SharedLevel<S> {
     /// `Some` for the root: the descriptor from which levels are found by names.
     root: Option<OwnedFd>,
     /// Whether a thread did not find the level. Then it has no second visit.
-    pub(crate) loss: Loss,
+    is_lost: AtomicBool,
     /// The caller's state, behind a lock because it need not be `Sync`.
     state: Mutex<S>,
 }
@@ -34,7 +34,13 @@ impl<S> SharedLevel<S> {
         level: ClosedLevel,
         state: S,
     ) -> Arc<Self> {
-        Arc::new(Self { parent, level, root, loss: Loss::default(), state: Mutex::new(state) })
+        Arc::new(Self {
+            parent,
+            level,
+            root,
+            is_lost: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
     }
 
     /// Returns the path by names to this level: its start, and the levels on it.
@@ -46,6 +52,15 @@ impl<S> SharedLevel<S> {
         let root = levels.pop()?;
         let start = OpenLevel { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
         Some((start, levels.into_iter().rev().map(|level| level.level)))
+    }
+
+    /// Notes that a thread did not find the level. Returns `true` if this thread reports the error.
+    pub(crate) fn lose(&self) -> bool {
+        !self.is_lost.swap(true, Relaxed)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Relaxed)
     }
 
     /// Returns a clone of the parent's state.

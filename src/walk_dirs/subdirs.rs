@@ -9,10 +9,10 @@
 //! ```
 
 use super::pending::Pending;
-use crate::cursor::report::Reading;
 use crate::listing::Listing;
 use crate::read_dir::entry::Entry;
 use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
+use rustix::io::Errno;
 use std::ffi::CStr;
 
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the levels above.
@@ -28,14 +28,17 @@ pub(crate) struct Subdirs {
     pub(crate) is_unresolved: bool,
     name_requests: NameRequests,
     candidates: Candidates,
-    pub(crate) reading: Reading,
+    /// Whether the walk reads the remaining entries before the next directory.
+    pub(crate) is_unread: bool,
+    /// The reason why the directory cannot be read, until it is reported.
+    unreadable: Option<Errno>,
     /// Whether the current directory has yielded an entry.
     pub(crate) has_yielded: bool,
 }
 
 /// The subdirectories that the walk may enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Candidates {
+enum Candidates {
     /// Those that are yielded, and those that the caller names.
     Yielded,
     /// Those that the caller names.
@@ -49,17 +52,27 @@ impl Subdirs {
     pub(crate) fn clear(&mut self) {
         self.pending.truncate(0);
         self.name_requests.clear();
-        self.reading = Reading::default();
+        self.is_unread = false;
         self.is_unresolved = false;
     }
 
-    /// Begins a directory. Its names are pushed after all others.
+    /// Begins a directory. Its names are pushed after all others. In a dead end nothing can be entered, so the walk does not need
+    /// the entries that the caller does not read.
     #[inline]
-    pub(crate) fn begin(&mut self, candidates: Candidates, reading: Reading) {
-        self.candidates = candidates;
-        self.reading = reading;
+    pub(crate) fn begin(&mut self, is_dead_end: bool, unreadable: Option<Errno>) {
+        self.candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
+        self.is_unread = !is_dead_end;
+        self.unreadable = unreadable;
         self.has_yielded = false;
         self.level_start = self.pending.len();
+    }
+
+    /// Notes that the directory has been read to its end or to an error. Returns why the directory
+    /// cannot be read, if that is still to be reported.
+    #[inline]
+    pub(crate) fn end_reading(&mut self) -> Option<Errno> {
+        self.is_unread = false;
+        self.unreadable.take()
     }
 
     /// Notes an entry that is yielded.
@@ -87,7 +100,7 @@ impl Subdirs {
     /// Notes the entries of `listing`, in its order, in place of the entries noted before.
     #[inline(never)]
     pub(crate) fn note_all(&mut self, listing: &Listing) {
-        self.reading.end();
+        self.is_unread = false;
         self.begin_again();
         for entry in listing {
             if let Some(state) = EntryState::from_type(entry.d_type()) {
@@ -130,7 +143,7 @@ impl Subdirs {
     /// Removes all names and requests of the current directory. From now on the walk enters only what the caller names.
     #[inline]
     pub(crate) fn skip_all(&mut self) {
-        self.reading.skip();
+        self.is_unread = false;
         self.pending.truncate(self.level_start);
         self.name_requests.clear();
         if self.candidates == Candidates::Yielded {
