@@ -27,7 +27,7 @@ use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::{PathBounds, TreePath};
-use reopen::{ClosedLevel, NotFound, OpenLevel};
+use reopen::{ClosedLevel, NotFound, PathByNames};
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -269,21 +269,21 @@ impl<T> Cursor<T> {
     }
 
     /// Reopens the level right above the current directory, if that level is closed. If it cannot
-    /// be found, it is lost. Then `lose` is called with what remains there and in the current
+    /// be found, it is lost. `path_by_names` leads to a bottom that was inserted. `lose` is called with what remains there and in the current
     /// directory, and returns whether the error is reported. `free_descriptor` is the same as for
     /// [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
+        path_by_names: impl Fn(&T) -> Option<PathByNames<'_>>,
         lose: impl FnOnce([&mut T; 2]) -> bool,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_level_above() else { return Ok(()) };
         let below = stack.top().below();
-        let find = || {
-            reopen::reopen(closed, below, path, links, options.same_mount, || stack.path_by_names())
-        };
+        let by_names = || stack.path_by_names(&path_by_names);
+        let find = || reopen::reopen(closed, below, path, links, options.same_mount, by_names);
         match retry_with_descriptor(find, |not_found| not_found.errno, free_descriptor) {
             Ok(dir) => {
                 stack.reopen_level_above(dir);
@@ -296,35 +296,12 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Inserts the level above the bottom as the new bottom, and reopens it. If it cannot be found,
-    /// it is lost, and `lose` returns whether the error is reported.
-    pub(crate) fn insert_level_above<'t, Way: IntoIterator<Item = ClosedLevel>>(
-        &mut self,
-        above: ClosedLevel,
-        path_by_names: impl Fn() -> Option<(OpenLevel<'t>, Way)>,
-        remaining: T,
-        lose: impl FnOnce() -> bool,
-    ) -> Result<(), Error> {
-        let Self { options, stack, links, path, .. } = self;
-        let found = reopen::reopen(
-            above,
-            stack.top().below(),
-            path,
-            links,
-            options.same_mount,
-            path_by_names,
-        );
-        let (state, cause) = match found {
-            Ok(dir) => (LevelState::Open(dir), None),
-            Err(NotFound { errno, dead_end }) => (LevelState::Lost(dead_end), Some(errno)),
-        };
-        let bounds = above.bounds;
+    /// Inserts the level above the bottom, which is closed, as the new bottom.
+    pub(crate) fn insert_level_above(&mut self, level: ClosedLevel, remaining: T) {
+        let ClosedLevel { bounds, identity } = level;
+        let state = LevelState::Closed(identity);
         let level = Level { state, bounds, end_marker: EndMarker::NONE, remaining };
         self.stack.levels.insert(0, level);
-        match cause.filter(|_| lose()) {
-            Some(errno) => Err(self.error_at(above.bounds, errno)),
-            None => Ok(()),
-        }
     }
 
     /// Splits off an equal part of the roots for one of the `threads` that wait.

@@ -40,6 +40,9 @@ pub(crate) struct OpenLevel<'a> {
     pub(crate) bounds: PathBounds,
 }
 
+/// The open level that a search by names starts from, and the closed levels from there to the goal.
+pub(crate) type PathByNames<'t> = (OpenLevel<'t>, Vec<ClosedLevel>);
+
 /// The level below the one to reopen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LevelBelow<'a> {
@@ -66,13 +69,13 @@ pub(crate) struct NotFound {
 
 /// Reopens a closed level. `by_names` returns the open level to start from and the closed levels
 /// from there down to this one, or `None` if no level above is open.
-pub(crate) fn reopen<'t, Levels: IntoIterator<Item = ClosedLevel>>(
+pub(crate) fn reopen<'t>(
     level: ClosedLevel,
     below: LevelBelow<'_>,
     path: &TreePath,
     links: &Links,
     same_mount: bool,
-    by_names: impl Fn() -> Option<(OpenLevel<'t>, Levels)>,
+    by_names: impl FnOnce() -> Option<PathByNames<'t>>,
 ) -> Result<OwnedFd, NotFound> {
     let bounds = level.bounds;
     let dead_end = if let LevelBelow::Lost(dead_end) = below { dead_end } else { None };

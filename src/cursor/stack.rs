@@ -17,7 +17,7 @@
 use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::path::{PathBounds, TreePath};
-use super::reopen::{ClosedLevel, DeadEnd, LevelBelow, OpenLevel};
+use super::reopen::{ClosedLevel, DeadEnd, LevelBelow, OpenLevel, PathByNames};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -183,17 +183,22 @@ impl<T> Stack<T> {
 
     /// Returns how to reach the level right above the top by names: the deepest open level above
     /// that level, and the closed levels from there on. Returns `None` if no level above is open.
-    pub(super) fn path_by_names(
-        &self,
-    ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
+    /// `to_bottom` leads to a bottom that is closed.
+    pub(super) fn path_by_names<'t>(
+        &'t self,
+        to_bottom: impl Fn(&'t T) -> Option<PathByNames<'t>>,
+    ) -> Option<PathByNames<'t>> {
         let [above @ .., goal, _] = &self.levels[..] else { return None };
+        if above.is_empty() {
+            return to_bottom(&goal.remaining);
+        }
         let at = above.iter().rposition(Level::is_open)?;
         let start = OpenLevel { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
             ClosedLevel { bounds: level.bounds, identity }
         };
-        Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
+        Some((start, above[at + 1..].iter().chain([goal]).map(closed).collect()))
     }
 
     /// Notes that the level right above the top has been reopened.

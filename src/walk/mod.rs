@@ -420,7 +420,7 @@ impl Walk {
             above.next = above.end.entries;
             true
         };
-        self.cursor.reopen_level_above(lose, &mut || free_descriptor(&mut self.ahead))?;
+        self.cursor.reopen_level_above(|_| None, lose, &mut || free_descriptor(&mut self.ahead))?;
         self.cursor.stack.pop();
         Ok(true)
     }

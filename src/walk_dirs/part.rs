@@ -79,16 +79,6 @@ pub(crate) enum Visit {
     Second,
 }
 
-/// The result of a step.
-enum Step {
-    /// There is a directory to visit, for the first or the second time.
-    Visit,
-    /// Another step is needed.
-    Continue,
-    /// No directory is pending.
-    End,
-}
-
 impl<S> LevelWork<S> {
     /// Creates the work of a level whose names will start at this offset.
     #[inline]
@@ -202,45 +192,40 @@ impl<S: Clone> Part<S> {
     #[inline(always)]
     pub(crate) fn step_to_visit(&mut self) -> Result<bool, Error> {
         loop {
-            match self.step()? {
-                Step::Visit => return Ok(true),
-                Step::Continue => {}
-                Step::End => return Ok(false),
+            if cfg!(debug_assertions) {
+                self.check();
+            }
+            let Some(top) = self.cursor.stack.levels.last() else { return self.open_root() };
+            let is_visit = if top.remaining.next_start < self.subdirs.pending.len() {
+                self.descend()?
+            } else if top.remaining.visit == Visit::First {
+                self.begin_second_visit()?
+            } else {
+                if self.cursor.stack.is_level_above_closed() {
+                    self.reopen_parent()?;
+                }
+                self.pop_level();
+                false
+            };
+            if is_visit {
+                return Ok(true);
             }
         }
     }
 
-    #[inline(always)]
-    fn step(&mut self) -> Result<Step, Error> {
-        if cfg!(debug_assertions) {
-            self.check();
-        }
-        let Some(top) = self.cursor.stack.levels.last() else { return self.open_root() };
-        if top.remaining.next_start < self.subdirs.pending.len() {
-            self.descend()
-        } else if top.remaining.visit == Visit::First {
-            self.begin_second_visit()
-        } else if self.cursor.stack.is_level_above_closed() {
-            self.reopen_parent().map(|()| Step::Continue)
-        } else {
-            self.pop_level();
-            Ok(Step::Continue)
-        }
-    }
-
     #[cold]
-    fn open_root(&mut self) -> Result<Step, Error> {
+    fn open_root(&mut self) -> Result<bool, Error> {
         if self.cursor.roots.is_empty() {
-            return Ok(Step::End);
+            return Ok(false);
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         let work = LevelWork::new(self.second_visits, 0, state);
-        self.cursor.open_root(work, &mut || false).map(|_| Step::Visit)
+        self.cursor.open_root(work, &mut || false)
     }
 
     /// Opens the first pending directory of the current one.
     #[inline(always)]
-    fn descend(&mut self) -> Result<Step, Error> {
+    fn descend(&mut self) -> Result<bool, Error> {
         let Self { cursor, second_visits, subdirs, .. } = self;
         let pending = &mut subdirs.pending;
         let PendingName { state, name, end } = pending.get(cursor.stack.top().remaining.next_start);
@@ -250,7 +235,7 @@ impl<S: Clone> Part<S> {
             Ok(Some(child)) => child,
             none => {
                 cursor.stack.top_mut().remaining.finish_name(pending, end);
-                return none.map(|_| Step::Continue);
+                return none.map(|_| false);
             }
         };
         let parent = &cursor.stack.top().remaining;
@@ -267,7 +252,7 @@ impl<S: Clone> Part<S> {
             cursor.stack.top_mut().remaining.finish_name(pending, end);
             cursor.push(child, LevelWork::new(*second_visits, pending.len(), state));
         }
-        Ok(Step::Visit)
+        Ok(true)
     }
 
     /// Reopens the parent of the current directory, in which nothing is pending. If the parent is lost, its names cannot be
@@ -282,21 +267,23 @@ impl<S: Clone> Part<S> {
             top.next_start = names_start;
             parent.shared.as_ref().is_none_or(|shared| shared.lose())
         };
-        cursor.reopen_level_above(lose, &mut || false)
+        cursor.reopen_level_above(
+            |parent| parent.shared.as_ref()?.path_by_names(),
+            lose,
+            &mut || false,
+        )
     }
 
     /// Prepares the second visit of the current directory, with its parent open. If other threads are still at the level or below
     /// it, the last of them makes the visit. A lost level has none.
     #[cold]
-    fn begin_second_visit(&mut self) -> Result<Step, Error> {
+    fn begin_second_visit(&mut self) -> Result<bool, Error> {
         // The parent first: `Dir::parent_and_name` returns it, and `..` leads to it only while the child is open.
-        if self.cursor.stack.is_level_above_closed() {
-            self.reopen_parent()?;
-        }
+        self.reopen_parent()?;
         self.leave_shared_level()?;
         if self.cursor.stack.top().open_dir().is_none() {
             self.pop_level();
-            return Ok(Step::Continue);
+            return Ok(false);
         }
         let work = &mut self.cursor.stack.top_mut().remaining;
         work.visit = Visit::Second;
@@ -304,7 +291,7 @@ impl<S: Clone> Part<S> {
         self.subdirs.pending.truncate(work.names_start); // names that were split off may still be there
         let path_end = self.cursor.stack.top().bounds.path_end;
         self.cursor.path.truncate_to(path_end);
-        Ok(Step::Visit)
+        Ok(true)
     }
 
     /// Gives up the current level if this thread shares it. While others are at the level or below it, the level is lost to this
@@ -322,23 +309,15 @@ impl<S: Clone> Part<S> {
             return Ok(());
         };
         // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it leaves that level.
-        let parent = shared.parent.take().zip(parent_state);
-        let result = parent.map_or(Ok(()), |(parent, state)| self.insert_parent(parent, state));
+        if let Some((parent, state)) = shared.parent.take().zip(parent_state) {
+            let level = parent.level;
+            let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
+            self.cursor.insert_level_above(level, work);
+        }
+        let result = self.reopen_parent();
         if shared.is_lost() {
             self.cursor.stack.lose_top(); // only now: until here, `..` began there
         }
         result
-    }
-
-    /// Inserts `parent` above the first level. If it cannot be found, it is lost, as in [`reopen_parent`](Self::reopen_parent).
-    fn insert_parent(&mut self, parent: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
-        let shared = Arc::clone(&parent);
-        let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
-        self.cursor.insert_level_above(
-            shared.level,
-            || shared.path_by_names(),
-            work,
-            || shared.lose(),
-        )
     }
 }
