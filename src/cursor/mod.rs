@@ -101,7 +101,6 @@ impl<T> Cursor<T> {
         }
         self.stack.limit = self.options.max_open;
         self.links.clear();
-        self.opener.forget_mount();
         self.root_parent = None;
         let Root { found, parent } = if let Some(root) = self.roots.open.take() {
             root
@@ -140,21 +139,19 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         self.stack.close_excess();
         match self.try_open(state, name) {
-            Ok(dir) if self.links.is_empty() => {
-                let end_marker = self.opener.inherited_marker(self.stack.top().end_marker);
-                Ok(Some(OpenDir { dir, end_marker, unreadable: None }))
-            }
+            Ok(found) if self.links.is_empty() => Ok(Some(found)),
             opened => self.open_child_slow(state, name, opened, free_descriptor),
         }
     }
 
     /// Opens `name` by one call, unless it cannot be a directory.
     #[inline(always)]
-    fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OwnedFd, Errno> {
+    fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OpenDir, Errno> {
         if !state.can_be_directory() {
             return Err(Errno::NOTDIR);
         }
-        self.opener.open(self.stack.top().dir(), name)
+        let top = self.stack.top();
+        self.opener.open(top.dir(), top.end_marker, name)
     }
 
     /// Returns an error if `dir`, a child that was opened in advance, is a loop.
@@ -170,7 +167,7 @@ impl<T> Cursor<T> {
         &mut self,
         state: EntryState,
         name: &CStr,
-        mut opened: Result<OwnedFd, Errno>,
+        mut opened: Result<OpenDir, Errno>,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<OpenDir>, Error> {
         loop {
@@ -199,14 +196,14 @@ impl<T> Cursor<T> {
         &mut self,
         state: EntryState,
         name: &CStr,
-        opened: Result<OwnedFd, Errno>,
+        opened: Result<OpenDir, Errno>,
     ) -> Result<Option<OpenDir>, Refusal> {
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
         if state == EntryState::INVALID_NAME {
             return Err(Errno::INVAL.into());
         }
-        match opener.examine(opened, (top.dir(), top.end_marker), name) {
+        match opener.examine(opened, top.dir(), name) {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);

@@ -10,7 +10,7 @@
 //! then the error. If `next` returned the error instead, the directory would have no visits and no
 //! state. A caller could not remove it at its second visit, which the kernel allows if it is empty.
 
-use super::identity::Mount;
+use super::identity::Identity;
 use super::options::Options;
 use super::raw_open;
 use crate::read_dir::end_marker::EndMarker;
@@ -29,8 +29,6 @@ pub(crate) struct Opener {
     /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so
     /// there it is never called.
     has_openat2: bool,
-    /// The mount to stay on, once a comparison has needed it.
-    only: Option<Mount>,
 }
 
 /// A root that is open.
@@ -109,85 +107,61 @@ impl OpenDir {
 impl Opener {
     pub(crate) fn new(options: &Options) -> Self {
         let Options { same_mount, flags, .. } = *options;
-        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android"), only: None }
+        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android") }
     }
 
-    /// Forgets the mount of the tree before.
-    pub(crate) fn forget_mount(&mut self) {
-        self.only = None;
-    }
-
-    /// Opens `name`, a directory in `dir`. If that fails, call [`examine`](Self::examine).
+    /// Opens `name`, a directory in `dir` that is on the same mount. `end_marker` is the marker of
+    /// `dir`. Returns `EXDEV` for another mount. Without `openat2` it does so under `same_mount`
+    /// only.
     #[inline(always)]
-    pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        name: &CStr,
+    ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
-            raw_open::below_on_mount(dir, name, self.flags)
-        } else {
-            self.open_and_compare(dir, name)
+            match raw_open::below_on_mount(dir, name, self.flags) {
+                Ok(dir) => return Ok(OpenDir { dir, end_marker, unreadable: None }),
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                Err(errno) => return Err(errno),
+            }
         }
+        self.open_without_openat2(dir, name)
     }
 
-    /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
-    #[inline]
-    pub(crate) fn inherited_marker(self, end_marker: EndMarker) -> EndMarker {
-        if self.has_openat2 { end_marker } else { EndMarker::NONE }
+    #[cold]
+    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
+        self.has_openat2 = false; // `openat` works, so only `openat2` was refused
+        let found = OpenDir { dir: opened, end_marker: EndMarker::NONE, unreadable: None };
+        self.on_mount(dir, found)?.ok_or(Errno::XDEV)
     }
 
-    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the
-    /// end marker of `dir`. `None` for another mount under `same_mount`.
+    /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
+    /// `None` for another mount under `same_mount`.
     pub(crate) fn examine(
-        &mut self,
-        opened: Result<OwnedFd, Errno>,
-        (dir, above): (BorrowedFd<'_>, EndMarker),
+        &self,
+        opened: Result<OpenDir, Errno>,
+        dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Errno> {
+        let flags = raw_open::NOFOLLOW | self.flags;
         let found = match opened {
-            Ok(dir) => {
-                Ok(OpenDir { dir, end_marker: self.inherited_marker(above), unreadable: None })
-            }
-            Err(Errno::XDEV) if !self.same_mount => {
-                raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
-            }
-            Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
-                let opened = self.open_and_compare(dir, name);
-                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
-                opened.map(|dir| OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
-            }
-            Err(errno) => Err(errno),
+            Err(Errno::XDEV) if self.same_mount => return Ok(None),
+            Err(Errno::XDEV) => raw_open::at(dir, name, flags).map(OpenDir::query),
+            opened => opened,
         };
-        match found {
-            Ok(found) => Ok(Some(found)),
-            Err(Errno::XDEV) if self.same_mount => Ok(None),
-            Err(errno) => {
-                let found = OpenDir::unreadable(errno, || {
-                    raw_open::path_at(dir, name, raw_open::NOFOLLOW)
-                })?;
-                self.on_mount(dir, found)
-            }
-        }
+        found.map(Some).or_else(|errno| {
+            let path = || raw_open::path_at(dir, name, raw_open::NOFOLLOW);
+            self.on_mount(dir, OpenDir::unreadable(errno, path)?)
+        })
     }
 
-    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on
-    /// the same mount as `dir`, which without `openat2` counts under `same_mount` only. `above` is
-    /// the end marker of `dir`.
-    pub(crate) fn open_ahead(
-        &mut self,
-        (dir, above): (BorrowedFd<'_>, EndMarker),
-        name: &CStr,
-    ) -> Result<Option<OpenDir>, Errno> {
-        match self.open(dir, name) {
-            opened @ (Ok(_) | Err(Errno::NOSYS | Errno::PERM)) => {
-                let found = self.examine(opened, (dir, above), name)?;
-                Ok(found.filter(|found| found.unreadable.is_none()))
-            }
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for
-    /// another mount under `same_mount`.
+    /// Returns the directory that `name` in `dir` leads to, even if that is a symbolic link. Returns
+    /// `None` for another mount under `same_mount`.
     pub(crate) fn follow(
-        &mut self,
+        &self,
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Errno> {
@@ -196,32 +170,10 @@ impl Opener {
         self.on_mount(dir, found)
     }
 
-    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
-    #[inline(always)]
-    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
-        if self.same_mount && !self.is_same_mount(dir, opened.as_fd())? {
-            Err(Errno::XDEV)
-        } else {
-            Ok(opened)
-        }
-    }
-
-    /// `found`, unless it is on another mount than `dir` under `same_mount`.
-    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
-        Ok(if self.same_mount && !self.is_same_mount(dir, found.dir.as_fd())? {
-            None
-        } else {
-            Some(found)
-        })
-    }
-
-    /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
-    #[cold]
-    fn is_same_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
-        if self.only.is_none() {
-            self.only = Some(Mount::of(dir)?);
-        }
-        Ok(self.only == Some(Mount::of(below)?))
+    /// Returns `found`, unless it is on another mount than `dir` under `same_mount`.
+    fn on_mount(&self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
+        let mount = |dir| Identity::of(dir).map(|identity| identity.mount);
+        let is_entered = !self.same_mount || mount(dir)? == mount(found.dir.as_fd())?;
+        Ok(is_entered.then_some(found))
     }
 }

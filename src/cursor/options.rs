@@ -57,9 +57,9 @@ macro_rules! common_options {
         /// # Performance
         ///
         /// Where the kernel has `openat2` with [`RESOLVE_NO_XDEV`], only a directory that the
-        /// caller has no permission to read takes an additional `statx`. Elsewhere each directory
-        /// takes one. Before Linux 5.8 that `statx` tells only devices apart, so bind mounts of the
-        /// same file system are entered.
+        /// caller has no permission to read takes two additional calls of `statx`. Elsewhere each
+        /// directory takes two. Before Linux 5.8 `statx` tells only devices apart, so bind mounts of
+        /// the same file system are entered.
         ///
         /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
         #[doc(alias("xdev", "same_file_system"))]

@@ -17,7 +17,7 @@
 //! Below a followed link, `..` is the parent of the link's target. So a level above the link is
 //! found by names only.
 
-use super::identity::{FileId, Identity};
+use super::identity::Identity;
 use super::links::Links;
 use super::path::{PathBounds, TreePath};
 use super::raw_open;
@@ -150,7 +150,7 @@ impl NameDescent<'_> {
                 None => raw_open::path_at(self.dir(), &name, raw_open::NOFOLLOW)?,
                 Some(target) => {
                     let dir = raw_open::again_at(self.dir(), &name, raw_open::DIRECTORY)?;
-                    if FileId::of(dir.as_fd())? != target {
+                    if Identity::of(dir.as_fd())?.id != target {
                         return Err(Errno::NOENT);
                     }
                     dir

@@ -353,12 +353,12 @@ impl Shared {
     fn read(&self, listing: &mut Listing, job: Job) -> Option<(Read, Vec<Item>)> {
         let Job { depth, parent, name, counted, .. } = job;
         let mut opener = parent.opener;
-        let found = opener.open_ahead((parent.dir.as_fd(), parent.end_marker), &name);
+        let found = opener.open(parent.dir.as_fd(), parent.end_marker, &name);
         drop(parent);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
-        let OpenDir { dir, end_marker, .. } = found.ok()??;
+        let OpenDir { dir, end_marker, .. } = found.ok()?;
         listing
             .read_behind(Extent::default(), dir.as_fd(), end_marker)
             .ok()
