@@ -123,50 +123,43 @@ impl EntryState {
     }
 }
 
-/// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the caller. The two are kept
-/// apart, so a query does not depend on a request before it.
+/// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the caller.
 ///
 /// It is atomic only because an [`Entry`](crate::Entry) is `Sync`.
 #[derive(Debug, Default)]
-pub(crate) struct EntryUpdates {
-    request: AtomicU8,
-    outcome: AtomicU8,
-}
+pub(crate) struct EntryUpdates(AtomicU8);
 
 impl EntryUpdates {
-    #[inline]
     pub(crate) fn set_request(&self, request: Request) {
-        self.request.store(request.0, Relaxed);
+        self.merge(EntryState::from_request(request));
     }
 
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
-        let outcome = match file_type {
-            Some(file_type) => {
-                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0
-            }
-            None => EntryState::QUERY_FAILED.0 | self.outcome.load(Relaxed),
+        let queried = |file_type| {
+            EntryState(
+                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0,
+            )
         };
-        self.outcome.store(outcome, Relaxed);
+        self.merge(file_type.map_or(EntryState::QUERY_FAILED, queried));
     }
 
-    #[inline]
-    fn get(&self) -> EntryState {
-        EntryState(self.request.load(Relaxed) | self.outcome.load(Relaxed))
+    fn merge(&self, updates: EntryState) {
+        let merge = |state| Some(EntryState(state).merge(updates).0);
+        let _ = self.0.fetch_update(Relaxed, Relaxed, merge);
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.get().is_empty()
+        self.0.load(Relaxed) == 0
     }
 
     /// Removes and returns the updates.
     #[inline]
     pub(crate) fn take(&self) -> EntryState {
-        let updates = self.get();
+        let updates = EntryState(self.0.load(Relaxed));
         if !updates.is_empty() {
-            self.request.store(0, Relaxed);
-            self.outcome.store(0, Relaxed);
+            self.0.store(0, Relaxed);
         }
         updates
     }
