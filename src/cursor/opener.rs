@@ -17,6 +17,7 @@ use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -49,10 +50,15 @@ impl Root {
         let Options { keep_root_parent: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
-        let parent = keep_parent.then(|| raw_open::parent(parent_path)).transpose()?;
+        let parent_path = if parent_path.is_empty() { b"." } else { parent_path };
+        let open_parent = |path: &CStr| raw_open::path_at(CWD, path, raw_open::DIRECTORY);
+        let parent = keep_parent.then(|| parent_path.into_with_c_str(open_parent)).transpose()?;
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
-        let found =
-            OpenDir::open(|extra| raw_open::root(dir, name, follow_root_links, flags | extra))?;
+        let flags =
+            flags | if follow_root_links { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
+        let found = OpenDir::open(|extra| {
+            name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra))
+        })?;
         Ok(Self { found, parent: parent.map(Arc::new) })
     }
 }
