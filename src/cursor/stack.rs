@@ -17,7 +17,7 @@
 use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::path::{PathBounds, TreePath};
-use super::reopen::{ClosedLevel, DeadEnd, LevelBelow, OpenLevel, PathByNames};
+use super::reopen::{ClosedLevel, DeadEnd, OpenLevel, PathByNames};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -84,15 +84,11 @@ impl<T> Level<T> {
         }
     }
 
-    /// Returns what a search for the level above can start from.
-    pub(crate) fn below(&self) -> LevelBelow<'_> {
-        match &self.state {
-            LevelState::Open(dir) => {
-                LevelBelow::Open(OpenLevel { dir: dir.as_fd(), bounds: self.bounds })
-            }
-            LevelState::Closed(_) => LevelBelow::Lost(None),
-            LevelState::Lost(dead_end) => LevelBelow::Lost(*dead_end),
-        }
+    /// Returns what a search for the level above can start from, and the dead end that an earlier
+    /// search has met.
+    pub(crate) fn below(&self) -> (Option<OpenLevel<'_>>, Option<DeadEnd>) {
+        let dead_end = if let LevelState::Lost(dead_end) = self.state { dead_end } else { None };
+        (self.open_dir().map(|dir| OpenLevel { dir, bounds: self.bounds }), dead_end)
     }
 
     #[inline]

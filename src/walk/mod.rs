@@ -294,7 +294,8 @@ impl Walk {
     fn advance(&mut self) -> Result<bool, Error> {
         let (state, updates) = (self.state.take(), self.updates.take());
         if updates.request() == Request::SKIP_REST {
-            self.skip_rest();
+            let remaining = &mut self.cursor.stack.top_mut().remaining;
+            remaining.next = remaining.end.entries;
         } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {
             self.descend(state)?;
         }
@@ -399,7 +400,7 @@ impl Walk {
             Some(content) => listing.append(nothing.end, content),
             None => listing.read_behind(nothing.end, directory.fd, end_marker),
         };
-        remaining.end = listing.extent();
+        remaining.end = listing.extent;
         result.map_err(|error| directory.error(error))
     }
 
@@ -423,12 +424,6 @@ impl Walk {
         self.cursor.reopen_level_above(|_| None, lose, &mut || free_descriptor(&mut self.ahead))?;
         self.cursor.stack.pop();
         Ok(true)
-    }
-
-    /// Drops what is left of the current directory.
-    fn skip_rest(&mut self) {
-        let remaining = &mut self.cursor.stack.top_mut().remaining;
-        remaining.next = remaining.end.entries;
     }
 }
 

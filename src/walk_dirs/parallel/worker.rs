@@ -8,7 +8,6 @@ use crate::read_dir::buffer::Buffer;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::part::Part;
 use std::fmt;
-use std::marker::PhantomData;
 
 /// One of the threads of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It lends directories as the [`WalkDirs`](crate::WalkDirs) does, each of
 /// them to one thread only.
@@ -18,10 +17,9 @@ use std::marker::PhantomData;
 pub struct Worker<'scope, S = ()> {
     pub(super) part: Part<S>,
     pub(super) buffer: Buffer,
+    /// It also makes the worker not `Send`. To make the worker `Send` later breaks no program; to take `Send` away again would.
     pub(super) workers: Workers<'scope, Part<S>>,
     pub(super) index: usize,
-    /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
-    pub(super) on_its_thread: PhantomData<*const ()>,
 }
 
 impl<S: Clone + Send> Worker<'_, S> {
