@@ -43,11 +43,11 @@ pub(crate) struct Root {
 impl Root {
     /// Opens the root at `path`.
     ///
-    /// Under `keep_root_parent`, the path is looked up as far as its last component, and the root
+    /// With second visits, the path is looked up as far as its last component, and the root
     /// is opened from there. A caller that removes the root then removes it from the same
     /// directory, wherever the path leads by then.
     pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
-        let Options { keep_root_parent: keep_parent, follow_root_links, flags, .. } = *options;
+        let Options { second_visits: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
         let parent_path = if parent_path.is_empty() { b"." } else { parent_path };

@@ -17,9 +17,9 @@ pub(crate) struct Options {
     pub(crate) max_depth: usize,
     /// Whether a root that is a symbolic link is followed.
     pub(crate) follow_root_links: bool,
-    /// Whether the directory that contains a root stays open, so that the caller can remove the
-    /// root from it.
-    pub(crate) keep_root_parent: bool,
+    /// Whether directories are visited a second time. Then the directory that contains a root stays
+    /// open, so that the caller can remove the root from it. A `Walk` has no second visits.
+    pub(crate) second_visits: bool,
     /// The additional flags with which a directory is opened for reading: `O_NOATIME` or none.
     pub(crate) flags: OFlags,
 }
@@ -31,7 +31,7 @@ impl Default for Options {
             max_open: 32,
             max_depth: usize::MAX,
             follow_root_links: true,
-            keep_root_parent: false,
+            second_visits: false,
             flags: OFlags::empty(),
         }
     }

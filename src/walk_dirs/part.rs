@@ -52,7 +52,6 @@ pub(crate) struct Part<S> {
     pub(crate) subdirs: Subdirs,
     /// The updates of the entry yielded last.
     pub(crate) updates: EntryUpdates,
-    pub(crate) second_visits: bool,
     /// The state that each root begins with.
     pub(crate) root_state: S,
 }
@@ -96,19 +95,18 @@ impl<S> LevelWork<S> {
 
 impl<S> Part<S> {
     /// Creates a part without roots and levels.
-    pub(crate) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
+    pub(crate) fn new(options: Options, root_state: S) -> Self {
         Self {
             cursor: Cursor::new(options),
             subdirs: Subdirs::default(),
             updates: EntryUpdates::default(),
-            second_visits,
             root_state,
         }
     }
 
     /// Creates a part without roots and levels for another thread.
     pub(crate) fn new_empty(&self, root_state: S) -> Self {
-        Self::new(self.cursor.options, self.second_visits, root_state)
+        Self::new(self.cursor.options, root_state)
     }
 
     /// Abandons all that is pending.
@@ -219,14 +217,14 @@ impl<S: Clone> Part<S> {
             return Ok(false);
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
-        let work = LevelWork::new(self.second_visits, 0, state);
+        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
         self.cursor.open_root(work, &mut || false)
     }
 
     /// Opens the first pending directory of the current one.
     #[inline(always)]
     fn descend(&mut self) -> Result<bool, Error> {
-        let Self { cursor, second_visits, subdirs, .. } = self;
+        let Self { cursor, subdirs, .. } = self;
         let pending = &mut subdirs.pending;
         let PendingName { state, name, end } = pending.get(cursor.stack.top().remaining.next_start);
         cursor.path.set_name(cursor.stack.top().bounds.path_end, name.to_bytes_with_nul());
@@ -250,7 +248,8 @@ impl<S: Clone> Part<S> {
         } else {
             let state = parent.state.clone(); // first: if it panics, nothing is lost
             cursor.stack.top_mut().remaining.finish_name(pending, end);
-            cursor.push(child, LevelWork::new(*second_visits, pending.len(), state));
+            let work = LevelWork::new(cursor.options.second_visits, pending.len(), state);
+            cursor.push(child, work);
         }
         Ok(true)
     }

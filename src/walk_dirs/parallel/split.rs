@@ -74,7 +74,9 @@ impl<S: Clone> Part<S> {
         // If this process has no permission to search the directory, no name in it can be opened. Nor does `..` lead to its
         // parent, for the last thread there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
-        if self.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
+        if self.cursor.options.second_visits
+            && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno))
+        {
             if !is_closed {
                 self.subdirs.pending.unsplit_start = names.end; // its subtree may be split off
             }
@@ -82,10 +84,10 @@ impl<S: Clone> Part<S> {
         }
         let state = level.remaining.state.clone();
         let root_state = self.root_state.clone();
-        let work = LevelWork::new(self.second_visits, 0, state);
+        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
         let mut cursor = self.cursor.split_off_level(index, work)?;
         // From now on the last thread at the level makes the second visit.
-        if self.second_visits {
+        if self.cursor.options.second_visits {
             cursor.stack.top_mut().remaining.shared = Some(self.share_levels(index)?);
         }
         self.cursor.stack.levels[index].remaining.next_start = end; // last: if `clone` panics, nothing is lost
