@@ -44,15 +44,8 @@ pub struct Error {
 struct Known {
     path: PathBuf,
     depth: usize,
-    loop_ancestor: Option<LoopAncestor>,
-}
-
-/// The directory that a loop leads back to. Its path is the beginning of the error's path, and is cut off on request.
-#[derive(Clone, Copy)]
-struct LoopAncestor {
-    depth: usize,
-    /// The length of the root's path.
-    root_len: usize,
+    /// The offset at which the path of the directory ends that a loop leads back to.
+    loop_ancestor_end: Option<usize>,
 }
 
 impl Error {
@@ -89,17 +82,20 @@ impl Error {
     ) -> Self {
         let path = path.into();
         let is_known = depth > 0 || !path.as_os_str().is_empty();
-        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
+        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor_end: None }));
         let error =
             cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
         // An error of this crate may have a path already.
         Self { known: error.known.or(known), ..error }
     }
 
-    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth.
+    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth. `root_len` is the length of the root's path.
     pub(crate) fn with_loop_ancestor(mut self, depth: usize, root_len: usize) -> Self {
         if let Some(known) = &mut self.known {
-            known.loop_ancestor = Some(LoopAncestor { depth, root_len });
+            let path = known.path.as_os_str().as_bytes();
+            let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
+            let names_end = |names| slashes.nth(names).unwrap_or(path.len());
+            known.loop_ancestor_end = Some(depth.checked_sub(1).map_or(root_len, names_end));
         }
         self
     }
@@ -174,13 +170,9 @@ impl Error {
     /// Returns the directory that a symbolic link leads back to, if the error is a loop (`ELOOP`) in a walk that follows
     /// links.
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
-        let path = path.as_os_str().as_bytes();
-        let LoopAncestor { depth, root_len } = (*loop_ancestor)?;
-        let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
-        let end =
-            depth.checked_sub(1).map_or(root_len, |names| slashes.nth(names).unwrap_or(path.len()));
-        Some(Path::new(OsStr::from_bytes(&path[..end])))
+        let Known { path, loop_ancestor_end, .. } = self.known.as_deref()?;
+        let path = &path.as_os_str().as_bytes()[..(*loop_ancestor_end)?];
+        Some(Path::new(OsStr::from_bytes(path)))
     }
 
     /// Returns the cause without the path.
@@ -263,7 +255,7 @@ mod tests {
         let text = error.to_string();
         assert_eq!(format!("{error:?}"), text);
         let shown = format!("{error:#?}");
-        for field in ["path: \"a\\n\"", "depth: 1", "code: 2", "loop_ancestor: None"] {
+        for field in ["path: \"a\\n\"", "depth: 1", "code: 2", "loop_ancestor_end: None"] {
             assert!(shown.contains(field), "{shown}");
         }
         let io_error = io::Error::from(error);
