@@ -1,7 +1,7 @@
 //! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module does not know where an entry comes
 //! from, nor what a walk makes of an outcome.
 
-use super::entry_state::{EntryState, EntryUpdates, Request};
+use super::entry_state::{EntryState, EntryUpdates};
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
@@ -311,7 +311,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.set_request(Request::SKIP);
+        self.set_request(EntryState::SKIP);
     }
 
     /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
@@ -357,13 +357,13 @@ impl<'a> Entry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.set_request(Request::FOLLOW);
+        self.set_request(EntryState::FOLLOW);
     }
 
     #[inline]
-    fn set_request(&self, request: Request) {
+    fn set_request(&self, request: EntryState) {
         if let Some(updates) = self.named().updates {
-            updates.set_request(request);
+            updates.merge(request);
         }
     }
 

@@ -27,7 +27,7 @@ use crate::cursor::skip_errors;
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
-use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use read_ahead::{Place, ReadAhead, Rest};
 use rustix::fd::AsFd;
 use std::ffi::OsStr;
@@ -293,7 +293,7 @@ impl Walk {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         let (state, updates) = (self.state.take(), self.updates.take());
-        if updates.request() == Request::SKIP_REST {
+        if updates.request() == EntryState::SKIP_REST {
             let remaining = &mut self.cursor.stack.top_mut().remaining;
             remaining.next = remaining.end.entries;
         } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {

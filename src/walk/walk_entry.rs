@@ -4,7 +4,7 @@ use crate::cursor::path::TreePath;
 use crate::error::Error;
 use crate::listing::listed_entry::ListedEntry;
 use crate::read_dir::entry::{Directory, NamedEntry};
-use crate::read_dir::entry_state::{EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -135,14 +135,14 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.updates.set_request(Request::SKIP);
+        self.updates.merge(EntryState::SKIP);
     }
 
     /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.updates.set_request(Request::SKIP_REST);
+        self.updates.merge(EntryState::SKIP_REST);
     }
 
     /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
@@ -164,7 +164,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.updates.set_request(Request::FOLLOW);
+        self.updates.merge(EntryState::FOLLOW);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::name::Name;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::{Directory, Entry};
-use crate::read_dir::entry_state::{EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
@@ -267,13 +267,13 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
     /// was lent is looked up among them: log2(n) comparisons.
     pub fn skip_name(&mut self, name: impl Name) {
-        self.request(name.bytes(), Request::SKIP);
+        self.request(name.bytes(), EntryState::SKIP);
     }
 
     /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
     /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
     pub fn follow_name(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), Request::FOLLOW)
+        self.request(name.bytes(), EntryState::FOLLOW)
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
@@ -298,10 +298,10 @@ impl<'a, S> Dir<'a, S> {
     /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
     /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkDirsOptions::same_mount) a mount point is not entered, without an error.
     pub fn enter(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), Request::ENTER)
+        self.request(name.bytes(), EntryState::ENTER)
     }
 
-    fn request(&mut self, name: &[u8], request: Request) -> bool {
+    fn request(&mut self, name: &[u8], request: EntryState) -> bool {
         self.subdirs.merge(self.updates);
         self.subdirs.request(name, request)
     }

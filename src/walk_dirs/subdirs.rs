@@ -11,7 +11,7 @@
 use super::pending::Pending;
 use crate::listing::Listing;
 use crate::read_dir::entry::Entry;
-use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use rustix::io::Errno;
 use std::ffi::CStr;
 
@@ -124,18 +124,18 @@ impl Subdirs {
         let state = self.pending.merge(self.last_start, updates);
         self.is_unresolved |= state.resolve().is_none();
         // Of the requests for a name and for its entry, the last one counts.
-        if !self.name_requests.requests.is_empty() && updates.request() != Request::NONE {
+        if !self.name_requests.requests.is_empty() && !updates.request().is_empty() {
             let name = self.pending.get(self.last_start).name.to_bytes();
-            self.name_requests.push(EntryState::from_request(updates.request()), name, false);
+            self.name_requests.push(updates.request(), name, false);
         }
     }
 
     /// Notes a request for a name. Returns whether the walk may enter any subdirectory here.
-    pub(crate) fn request(&mut self, name: &[u8], request: Request) -> bool {
+    pub(crate) fn request(&mut self, name: &[u8], request: EntryState) -> bool {
         if self.candidates == Candidates::None {
             return false;
         }
-        self.name_requests.push(EntryState::from_request(request), name, false);
+        self.name_requests.push(request, name, false);
         self.is_unresolved = true;
         true
     }
@@ -265,7 +265,8 @@ impl NameRequests {
     /// for each.
     fn not_pending(&mut self) -> impl Iterator<Item = (EntryState, &[u8])> {
         self.requests.retain(|request| {
-            let is_entered = matches!(request.updates.request(), Request::ENTER | Request::FOLLOW);
+            let is_entered =
+                matches!(request.updates.request(), EntryState::ENTER | EntryState::FOLLOW);
             !request.is_pending && is_entered
         });
         self.requests.sort_unstable_by_key(|request| request.name_start);
