@@ -51,16 +51,8 @@ pub struct Error {
 struct Known {
     path: PathBuf,
     depth: usize,
-    loop_ancestor: Option<LoopAncestor>,
-}
-
-/// The directory that a loop leads back to. The path of this directory is a prefix of the error's
-/// path.
-#[derive(Clone, Copy)]
-struct LoopAncestor {
-    depth: usize,
-    /// The length of the root's path.
-    root_len: usize,
+    /// The offset at which the path of the directory ends that a loop leads back to.
+    loop_ancestor_end: Option<usize>,
 }
 
 impl Error {
@@ -101,17 +93,21 @@ impl Error {
     ) -> Self {
         let path = path.into();
         let is_known = depth > 0 || !path.as_os_str().is_empty();
-        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
+        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor_end: None }));
         let error =
             cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
         // An error of this crate may already have a path.
         Self { known: error.known.or(known), ..error }
     }
 
-    /// Sets the [ancestor](Self::loop_ancestor) that a link leads back to, by its depth.
+    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth.
+    /// `root_len` is the length of the root's path.
     pub(crate) fn with_loop_ancestor(mut self, depth: usize, root_len: usize) -> Self {
         if let Some(known) = &mut self.known {
-            known.loop_ancestor = Some(LoopAncestor { depth, root_len });
+            let path = known.path.as_os_str().as_bytes();
+            let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
+            let names_end = |names| slashes.nth(names).unwrap_or(path.len());
+            known.loop_ancestor_end = Some(depth.checked_sub(1).map_or(root_len, names_end));
         }
         self
     }
@@ -193,13 +189,9 @@ impl Error {
     /// Returns the directory that a symbolic link leads back to, or `None` if the error is not such
     /// a loop. A loop has the cause `ELOOP`, and occurs only in a walk that follows links.
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
-        let path = path.as_os_str().as_bytes();
-        let LoopAncestor { depth, root_len } = (*loop_ancestor)?;
-        let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
-        let end =
-            depth.checked_sub(1).map_or(root_len, |names| slashes.nth(names).unwrap_or(path.len()));
-        Some(Path::new(OsStr::from_bytes(&path[..end])))
+        let Known { path, loop_ancestor_end, .. } = self.known.as_deref()?;
+        let path = &path.as_os_str().as_bytes()[..(*loop_ancestor_end)?];
+        Some(Path::new(OsStr::from_bytes(path)))
     }
 
     /// Returns the cause and drops the path.

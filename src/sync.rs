@@ -1,4 +1,5 @@
-//! The locks and threads of walks on several threads: from `std`, or from the scheduler in `tests/shuttle`.
+//! The locks and threads of walks on several threads: from `std`, or from the scheduler in
+//! `tests/shuttle`.
 
 #[cfg(not(lendir_shuttle))]
 use std as scheduled;

@@ -17,36 +17,58 @@ pub(crate) struct FileId {
     ino: u64,
 }
 
-impl FileId {
-    pub(crate) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(query(dir)?.id)
-    }
-
-    pub(crate) fn with_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
-        query(dir).map(|Identity { id, mount, .. }| (id, mount))
-    }
-}
-
 /// The facts by which the walk recognises a directory whose descriptor was closed. A file system
 /// may give the inode number to another directory at once, so the birth time is part of the
 /// identity where no user can change it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
-    id: FileId,
+    pub(crate) id: FileId,
     /// The time since 1970. `None` if the file system has no birth time, like /proc, or
     /// [can change it](has_fixed_births), like overlay.
     birth: Option<Duration>,
-    mount: Mount,
+    pub(crate) mount: Mount,
 }
 
 impl Identity {
+    /// Queries the identity by one system call.
+    #[cold]
+    pub(crate) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let mask = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
+        match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, mask)) {
+            Ok(stat) => {
+                let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
+                let device = (stat.stx_dev_major, stat.stx_dev_minor);
+                let seconds = stat.stx_btime.tv_sec.try_into().unwrap_or_default();
+                let birth = Duration::new(seconds, stat.stx_btime.tv_nsec);
+                let has_mount = has(StatxFlags::MNT_ID);
+                Ok(Self {
+                    id: FileId { device, ino: stat.stx_ino },
+                    birth: has(StatxFlags::BTIME).then_some(birth),
+                    mount: if has_mount {
+                        Mount::Id(stat.stx_mnt_id)
+                    } else {
+                        Mount::Device(device)
+                    },
+                })
+            }
+            // Before Linux 4.11, and under some seccomp filters.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let stat = retry_on_intr(|| fstat(dir))?;
+                let device = (major(stat.st_dev), minor(stat.st_dev));
+                let id = FileId { device, ino: stat.st_ino };
+                Ok(Self { id, birth: None, mount: Mount::Device(device) })
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Returns the identity of a directory that is still open, and is about to be closed or shared.
     ///
     /// While the clock can stamp the same birth time again, another process can replace the
     /// directory by a twin with the same inode number and birth time. So this [waits](wait_past)
     /// until the next tick of the clock.
     pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let now = query(dir)?;
+        let now = Self::of(dir)?;
         let is_unique = |birth: &Duration| has_fixed_births(dir) && wait_past(*birth, read_clock);
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
@@ -54,7 +76,7 @@ impl Identity {
     /// Returns `ENOENT` if `dir` is another directory. The mount counts under `same_mount` only: a
     /// mount over a directory can have the same root.
     pub(crate) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
-        let now = query(dir)?;
+        let now = Self::of(dir)?;
         let is_same = now.id == self.id
             && (self.birth.is_none() || now.birth == self.birth)
             && (!same_mount || now.mount == self.mount);
@@ -109,41 +131,6 @@ fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
 pub(crate) enum Mount {
     Id(u64),
     Device((u32, u32)),
-}
-
-impl Mount {
-    pub(crate) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(query(dir)?.mount)
-    }
-}
-
-/// Queries the identity by one system call.
-#[cold]
-fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
-    let mask = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    let (device, ino, birth, mount) = match retry_on_intr(|| {
-        statx(dir, c"", AtFlags::EMPTY_PATH, mask)
-    }) {
-        Ok(stat) => {
-            let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
-            let birth = stat.stx_btime;
-            let birth = Duration::new(birth.tv_sec.try_into().unwrap_or_default(), birth.tv_nsec);
-            let birth = has(StatxFlags::BTIME).then_some(birth);
-            let mount = has(StatxFlags::MNT_ID).then_some(stat.stx_mnt_id);
-            ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino, birth, mount)
-        }
-        // Before Linux 4.11, and under some seccomp filters.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let stat = retry_on_intr(|| fstat(dir))?;
-            ((major(stat.st_dev), minor(stat.st_dev)), stat.st_ino, None, None)
-        }
-        Err(errno) => return Err(errno),
-    };
-    Ok(Identity {
-        id: FileId { device, ino },
-        birth,
-        mount: mount.map_or(Mount::Device(device), Mount::Id),
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! It does not know the names of the links, nor how a link is opened.
 
-use super::identity::{FileId, Mount};
+use super::identity::{FileId, Identity, Mount};
 use super::raw_open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -59,7 +59,7 @@ impl Links {
         let Some(link) = self.followed.last() else { return Ok(()) };
         // Between the link's target and `dir` there is no link, so only the ancestors of the link
         // can be `dir` again.
-        refuse(&self.ancestors[..link.depth], FileId::of(dir)?)
+        refuse(&self.ancestors[..link.depth], Identity::of(dir)?.id)
     }
 
     /// Removes the links that led to this depth or deeper.
@@ -104,7 +104,7 @@ impl Links {
     ) -> Result<(), Refusal> {
         self.remove_from(depth + 1);
         self.query_ancestors(dir, depth)?;
-        let target = FileId::of(target)?;
+        let target = Identity::of(target)?.id;
         refuse(&self.ancestors, target)?;
         self.followed.push(Followed { depth: depth + 1, target });
         Ok(())
@@ -119,7 +119,8 @@ impl Links {
         let mut opened: Option<OwnedFd> = None;
         for depth in (end..=depth).rev() {
             let current = opened.as_ref().map_or(dir, AsFd::as_fd);
-            let ancestor = FileId::with_mount(current)?;
+            let Identity { id, mount, .. } = Identity::of(current)?;
+            let ancestor = (id, mount);
             if self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
@@ -144,7 +145,7 @@ fn refuse(ancestors: &[(FileId, Mount)], id: FileId) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileId, Links, OwnedFd, Refusal, refuse};
+    use super::{FileId, Identity, Links, Mount, OwnedFd, Refusal, refuse};
     use rustix::fd::AsFd;
     use std::fs;
 
@@ -189,6 +190,11 @@ mod tests {
         assert!(links.is_empty() && links.target(3).is_none());
     }
 
+    fn ancestor(dir: &OwnedFd) -> (FileId, Mount) {
+        let Identity { id, mount, .. } = Identity::of(dir.as_fd()).unwrap();
+        (id, mount)
+    }
+
     /// Whatever was queried before.
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
@@ -203,8 +209,7 @@ mod tests {
             let depth = name.split('/').filter(|name| !name.is_empty()).count();
             links.query_ancestors(open(&dir).as_fd(), depth).unwrap();
             let above = dir.ancestors().take(depth + 1);
-            let mut expected: Vec<_> =
-                above.map(|dir| FileId::with_mount(open(dir).as_fd()).unwrap()).collect();
+            let mut expected: Vec<_> = above.map(|dir| ancestor(&open(dir))).collect();
             expected.reverse();
             assert_eq!(links.ancestors, expected, "{name}");
         }
@@ -214,8 +219,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
     fn first_of_two_equal_ancestors_counts() {
-        let [dir, other] = ["/", "/proc"]
-            .map(|path| FileId::with_mount(crate::open(path).unwrap().as_fd()).unwrap());
+        let [dir, other] = ["/", "/proc"].map(|path| ancestor(&crate::open(path).unwrap()));
         let ancestors = [dir, other, dir, other];
         assert_eq!(
             [dir, other].map(|(id, _)| refuse(&ancestors, id)),

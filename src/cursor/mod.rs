@@ -22,17 +22,13 @@ pub(crate) mod roots;
 pub(crate) mod stack;
 
 use crate::error::Error;
-use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entries::Entries;
-use crate::read_dir::entry::Directory;
 use crate::read_dir::entry_state::EntryState;
-use crate::read_dir::records::{Phase, Records};
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::{PathBounds, TreePath};
-use reopen::{ClosedLevel, NotFound, OpenLevel};
+use reopen::{ClosedLevel, NotFound, PathByNames};
 use report::is_open_error_reported;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -45,54 +41,19 @@ use std::sync::Arc;
 
 /// A position in a tree. `T` is what remains to do at a level.
 pub(crate) struct Cursor<T> {
-    options: Options,
-    opener: Opener,
-    roots: Roots,
+    pub(crate) options: Options,
+    /// Opens the children of the current directory.
+    pub(crate) opener: Opener,
+    pub(crate) roots: Roots,
     /// The directory that contains the current root, if the root was opened through it.
-    root_parent: Option<Arc<OwnedFd>>,
+    pub(crate) root_parent: Option<Arc<OwnedFd>>,
     /// The levels. Empty before the first root, and after the last level of a root.
-    stack: Stack<T>,
-    links: Links,
-    path: TreePath,
+    pub(crate) stack: Stack<T>,
+    pub(crate) links: Links,
+    /// The path of the directory or name that was set last.
+    pub(crate) path: TreePath,
     /// The reason why the directory that was entered last cannot be read.
-    unreadable: Option<Errno>,
-}
-
-/// A child of the current directory, open and not yet entered. The path ends with its name.
-pub(crate) struct Child(OpenDir);
-
-/// The current directory, with what a visit needs.
-pub(crate) struct CurrentDir<'a, T> {
-    pub(crate) dir: BorrowedFd<'a>,
-    pub(crate) bounds: PathBounds,
-    pub(crate) end_marker: EndMarker,
     pub(crate) unreadable: Option<Errno>,
-    pub(crate) remaining: &'a mut T,
-    above: &'a [Level<T>],
-    root_parent: &'a Option<Arc<OwnedFd>>,
-    pub(crate) path: &'a TreePath,
-    pub(crate) links: &'a Links,
-}
-
-impl<'a, T> CurrentDir<'a, T> {
-    /// Returns the entries from the position of the descriptor on, to be read into `buffer`.
-    #[inline(always)]
-    pub(crate) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
-        let Self { dir, bounds, path, .. } = *self;
-        let directory =
-            Directory { fd: dir, path: bounds.path(path.as_bytes()), depth: bounds.depth };
-        Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
-    }
-
-    /// Returns its parent, if the parent is open: the level right above it or, for a root, the
-    /// directory that it was opened through.
-    pub(crate) fn parent(&self) -> Option<BorrowedFd<'a>> {
-        if self.bounds.depth == 0 {
-            return self.root_parent.as_deref().map(AsFd::as_fd);
-        }
-        let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
-        above.and_then(Level::open_dir)
-    }
 }
 
 impl<T> Cursor<T> {
@@ -112,10 +73,7 @@ impl<T> Cursor<T> {
 
     /// Removes all levels and roots.
     pub(crate) fn clear(&mut self) {
-        self.roots = Roots::default();
-        self.root_parent = None;
-        self.links.clear();
-        self.stack.clear(self.options.max_open); // last: a caller's state may panic when it is dropped
+        *self = Self::new(self.options);
     }
 
     /// Sets the roots of a cursor that has none. If the first root is open already, `path` is its
@@ -125,84 +83,11 @@ impl<T> Cursor<T> {
         self.roots = roots;
     }
 
-    #[inline]
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Returns the path of the directory or name that was set last.
-    #[inline]
-    pub(crate) fn path(&self) -> &TreePath {
-        &self.path
-    }
-
-    /// Returns the levels from the bottom to the current directory. The bottom is the root, or the
-    /// level at which another thread split off this part.
-    #[inline]
-    pub(crate) fn levels(&self) -> &[Level<T>] {
-        self.stack.levels()
-    }
-
-    /// Returns the level of the current directory.
-    #[inline]
-    pub(crate) fn top(&self) -> &Level<T> {
-        self.stack.top()
-    }
-
-    /// Returns what remains to do in the current directory.
-    #[inline]
-    pub(crate) fn remaining_mut(&mut self) -> &mut T {
-        &mut self.stack.top_mut().remaining
-    }
-
-    /// Returns what remains to do at one of the [`levels`](Self::levels).
-    pub(crate) fn remaining_at_mut(&mut self, index: usize) -> &mut T {
-        &mut self.stack.levels_mut()[index].remaining
-    }
-
-    /// Returns `true` if the maximum depth allows reading a child of the current directory.
-    #[inline]
-    pub(crate) fn can_descend(&self) -> bool {
-        self.stack.top().bounds.depth + 1 < self.options.max_depth
-    }
-
-    pub(crate) fn has_roots(&self) -> bool {
-        !self.roots.is_empty()
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.roots.is_empty() && self.stack.levels().is_empty()
-    }
-
-    /// Returns the current directory, for a visit.
-    #[inline(always)]
-    pub(crate) fn visit(&mut self) -> CurrentDir<'_, T> {
-        let Self { stack, root_parent, path, links, unreadable, .. } = self;
-        let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
-        let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
-        let (dir, remaining) = top.dir_and_remaining();
-        CurrentDir {
-            dir,
-            bounds,
-            end_marker,
-            unreadable,
-            remaining,
-            above,
-            root_parent,
-            path,
-            links,
-        }
-    }
-
-    /// Makes an error of the current directory.
-    pub(crate) fn error(&self, cause: impl Into<io::Error>) -> Error {
-        self.error_at(self.stack.top().bounds, cause)
-    }
-
     /// Makes an error of the level with these `bounds`, which is on the current path.
     #[cold]
-    pub(crate) fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
-        bounds.error(self.path.as_bytes_with_nul(), cause)
+    fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
+        let PathBounds { depth, path_end, .. } = bounds;
+        Error::at_depth(OsStr::from_bytes(self.path.prefix(path_end)), depth, cause)
     }
 
     /// Enters the next root, where `remaining` remains to do. Returns `false` if there is none.
@@ -216,9 +101,8 @@ impl<T> Cursor<T> {
         if self.roots.is_empty() {
             return Ok(false);
         }
-        self.stack.clear(self.options.max_open);
+        self.stack.limit = self.options.max_open;
         self.links.clear();
-        self.opener.forget_mount();
         self.root_parent = None;
         let Root { found, parent } = if let Some(root) = self.roots.open.take() {
             root
@@ -233,49 +117,16 @@ impl<T> Cursor<T> {
             root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?
         };
         let bounds = self.path.bounds(0);
-        self.stack.push(Level::new(
-            LevelState::Open(found.dir),
+        let OpenDir { dir, end_marker, .. } = found;
+        self.stack.levels.push(Level {
+            state: LevelState::Open(dir),
             bounds,
-            found.end_marker,
+            end_marker,
             remaining,
-        ));
+        });
         self.unreadable = found.unreadable;
         self.root_parent = parent;
         Ok(true)
-    }
-
-    /// Appends `name`, which has its NUL, to the path of the current directory.
-    #[inline(always)]
-    pub(crate) fn set_name(&mut self, name: &[u8]) {
-        self.path.set_name(self.stack.top().bounds.path_end, name);
-    }
-
-    /// Appends the name that `next` returns to the path of the current directory. Returns what
-    /// `next` returned beside the name, or `None` if the current directory is lost or nothing
-    /// remains there.
-    #[inline(always)]
-    pub(crate) fn set_next_name<'n, R>(
-        &mut self,
-        next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>,
-    ) -> Option<R> {
-        let top = self.stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some())?;
-        let (name, with_it) = next(&mut top.remaining)?;
-        self.path.set_name(top.bounds.path_end, name);
-        Some(with_it)
-    }
-
-    /// Sets the path to the current directory.
-    pub(crate) fn reset_path(&mut self) {
-        self.path.truncate_to(self.stack.top().bounds.path_end);
-    }
-
-    /// Closes a level if `max_open` levels are open, because another directory is about to be
-    /// opened.
-    #[inline(always)]
-    pub(crate) fn close_excess_level(&mut self) {
-        if self.stack.is_full() {
-            self.stack.close_shallowest();
-        }
     }
 
     /// Opens `name` in the current directory. The path ends with this name already. Returns `None`
@@ -287,37 +138,29 @@ impl<T> Cursor<T> {
         state: EntryState,
         name: &CStr,
         free_descriptor: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Child>, Error> {
-        self.close_excess_level();
+    ) -> Result<Option<OpenDir>, Error> {
+        self.stack.close_excess();
         match self.try_open(state, name) {
-            Ok(dir) if self.links.is_empty() => {
-                let end_marker = self.opener.inherited_marker(self.stack.top().end_marker);
-                Ok(Some(Child(OpenDir { dir, end_marker, unreadable: None })))
-            }
+            Ok(found) if self.links.is_empty() => Ok(Some(found)),
             opened => self.open_child_slow(state, name, opened, free_descriptor),
         }
     }
 
     /// Opens `name` by one call, unless it cannot be a directory.
     #[inline(always)]
-    fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OwnedFd, Errno> {
+    fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OpenDir, Errno> {
         if !state.can_be_directory() {
             return Err(Errno::NOTDIR);
         }
-        self.opener.open(self.stack.top().dir(), name)
+        let top = self.stack.top();
+        self.opener.open(top.dir(), top.end_marker, name)
     }
 
-    /// Accepts a directory that was opened in advance, unless it is a loop.
+    /// Returns an error if `dir`, a child that was opened in advance, is a loop.
     #[cold]
-    pub(crate) fn accept_ahead(&mut self, found: OpenDir) -> Result<Child, Error> {
+    pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
         let depth = self.stack.top().bounds.depth + 1;
-        self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
-        Ok(Child(found))
-    }
-
-    /// Returns what opens the children of the current directory.
-    pub(crate) fn opener(&self) -> Opener {
-        self.opener
+        self.links.check_loop(dir, depth).map_err(|refusal| self.refusal(refusal))
     }
 
     /// Continues [`open`](Self::open) where links are followed, or after an error.
@@ -326,12 +169,12 @@ impl<T> Cursor<T> {
         &mut self,
         state: EntryState,
         name: &CStr,
-        mut opened: Result<OwnedFd, Errno>,
+        mut opened: Result<OpenDir, Errno>,
         free_descriptor: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Child>, Error> {
+    ) -> Result<Option<OpenDir>, Error> {
         loop {
             return match self.resolve_child(state, name, opened) {
-                Ok(found) => Ok(found.map(Child)),
+                Ok(found) => Ok(found),
                 Err(Refusal::Kernel(errno))
                     if raw_open::lacks_descriptor(errno)
                         && (free_descriptor() || self.stack.lower_limit()) =>
@@ -350,14 +193,14 @@ impl<T> Cursor<T> {
         &mut self,
         state: EntryState,
         name: &CStr,
-        opened: Result<OwnedFd, Errno>,
+        opened: Result<OpenDir, Errno>,
     ) -> Result<Option<OpenDir>, Refusal> {
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
         if state == EntryState::INVALID_NAME {
             return Err(Errno::INVAL.into());
         }
-        match opener.examine(opened, (top.dir(), top.end_marker), name) {
+        match opener.examine(opened, top.dir(), name) {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
@@ -393,60 +236,48 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Returns `true` if a child may replace the current directory. Right below a closed level it
-    /// may not: `..` leads there from here, and a child can lack search permission.
-    #[inline]
-    pub(crate) fn can_replace_top(&self) -> bool {
-        !self.stack.is_level_above_closed()
-    }
-
     /// Enters `child`, where `remaining` remains to do, and keeps the level above.
     #[inline(always)]
-    pub(crate) fn push(&mut self, Child(found): Child, remaining: T) {
+    pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
-        self.stack.push(Level::new(
-            LevelState::Open(found.dir),
+        let OpenDir { dir, end_marker, .. } = found;
+        self.stack.levels.push(Level {
+            state: LevelState::Open(dir),
             bounds,
-            found.end_marker,
+            end_marker,
             remaining,
-        ));
+        });
         self.unreadable = found.unreadable;
     }
 
     /// Enters `child` in place of the current directory. Returns what remained to do there.
     #[inline(always)]
-    pub(crate) fn replace_top(&mut self, Child(found): Child) -> &mut T {
+    pub(crate) fn replace_top(&mut self, found: OpenDir) -> &mut T {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
         self.unreadable = found.unreadable;
-        self.stack.replace_top(found.dir, bounds, found.end_marker)
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> T {
-        self.stack.pop().remaining
-    }
-
-    #[inline]
-    pub(crate) fn is_level_above_closed(&self) -> bool {
-        self.stack.is_level_above_closed()
+        let top = self.stack.top_mut();
+        top.state = LevelState::Open(found.dir);
+        top.bounds = bounds;
+        top.end_marker = found.end_marker;
+        &mut top.remaining
     }
 
     /// Reopens the level right above the current directory, if that level is closed. If it cannot
-    /// be found, it is lost. Then `lose` is called with what remains there and in the current
-    /// directory, and returns whether the error is reported. `free_descriptor` is the same as for
-    /// [`open`](Self::open).
+    /// be found, it is lost. `path_by_names` leads to a bottom that was inserted. `lose` is called
+    /// with what remains there and in the current directory, and returns whether the error is
+    /// reported. `free_descriptor` is the same as for [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
+        path_by_names: impl Fn(&T) -> Option<PathByNames<'_>>,
         lose: impl FnOnce([&mut T; 2]) -> bool,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_level_above() else { return Ok(()) };
         let below = stack.top().below();
-        let find = || {
-            reopen::reopen(closed, below, path, links, options.same_mount, || stack.path_by_names())
-        };
+        let by_names = || stack.path_by_names(&path_by_names);
+        let find = || reopen::reopen(closed, below, path, links, options.same_mount, by_names);
         match retry_with_descriptor(find, |not_found| not_found.errno, free_descriptor) {
             Ok(dir) => {
                 stack.reopen_level_above(dir);
@@ -459,43 +290,12 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Inserts the level above the bottom as the new bottom, and reopens it. If it cannot be found,
-    /// it is lost, and `lose` returns whether the error is reported.
-    pub(crate) fn insert_level_above<'t, Way: IntoIterator<Item = ClosedLevel>>(
-        &mut self,
-        above: ClosedLevel,
-        path_by_names: impl Fn() -> Option<(OpenLevel<'t>, Way)>,
-        remaining: T,
-        lose: impl FnOnce() -> bool,
-    ) -> Result<(), Error> {
-        let Self { options, stack, links, path, .. } = self;
-        let found = reopen::reopen(
-            above,
-            stack.top().below(),
-            path,
-            links,
-            options.same_mount,
-            path_by_names,
-        );
-        let (state, cause) = match found {
-            Ok(dir) => (LevelState::Open(dir), None),
-            Err(NotFound { errno, dead_end }) => (LevelState::Lost(dead_end), Some(errno)),
-        };
-        self.stack.insert_bottom(Level::new(state, above.bounds, EndMarker::NONE, remaining));
-        match cause.filter(|_| lose()) {
-            Some(errno) => Err(self.error_at(above.bounds, errno)),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes that the current directory is lost to this thread.
-    pub(crate) fn lose_top(&mut self) {
-        self.stack.lose_top();
-    }
-
-    /// Returns the index of the shallowest open level between the bottom and the current directory.
-    pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
-        self.stack.shallowest_open_index()
+    /// Inserts the level above the bottom, which is closed, as the new bottom.
+    pub(crate) fn insert_level_above(&mut self, level: ClosedLevel, remaining: T) {
+        let ClosedLevel { bounds, identity } = level;
+        let state = LevelState::Closed(identity);
+        let level = Level { state, bounds, end_marker: EndMarker::NONE, remaining };
+        self.stack.levels.insert(0, level);
     }
 
     /// Splits off an equal part of the roots for one of the `threads` that wait.
@@ -504,12 +304,12 @@ impl<T> Cursor<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// Returns a cursor at one of the open [`levels`](Self::levels), for another thread. Duplicates
+    /// Returns a cursor at one of the open levels, for another thread. Duplicates
     /// the descriptor.
     pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, root_parent, stack, links, path, .. } = self;
-        let Level { bounds, end_marker, .. } = stack.levels()[index];
-        let dir = stack.levels()[index].open_dir()?;
+        let Level { bounds, end_marker, .. } = stack.levels[index];
+        let dir = stack.levels[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
         let links = links.copy_to_depth(bounds.depth);
         let mut part = Self {
@@ -519,13 +319,13 @@ impl<T> Cursor<T> {
             path: path.copy_prefix(bounds.path_end),
             ..Self::new(*options)
         };
-        part.stack.push(Level::new(LevelState::Open(copy), bounds, end_marker, remaining));
+        part.stack.levels.push(Level {
+            state: LevelState::Open(copy),
+            bounds,
+            end_marker,
+            remaining,
+        });
         Some(part)
-    }
-
-    /// Asserts what holds between two steps.
-    pub(crate) fn check(&self) {
-        self.stack.check();
     }
 }
 

@@ -11,13 +11,14 @@
 //! directory would have no visits and no state. Then a caller could not remove it at its second
 //! visit, which the kernel allows if it is empty.
 
-use super::identity::Mount;
+use super::identity::Identity;
 use super::options::Options;
 use super::raw_open;
 use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -31,8 +32,6 @@ pub(crate) struct Opener {
     /// Whether the kernel has `openat2`. `false` before Linux 5.6 and under some seccomp filters.
     /// The filters of Android kill the process, so on Android `openat2` is never called.
     has_openat2: bool,
-    /// The mount to stay on. `None` until a comparison needs it.
-    only: Option<Mount>,
 }
 
 /// An open root.
@@ -46,17 +45,22 @@ pub(crate) struct Root {
 impl Root {
     /// Opens the root at `path`.
     ///
-    /// With `keep_root_parent`, this opens the parent by the path, and then the root by the last
+    /// With second visits, this opens the parent by the path, and then the root by the last
     /// component. So a caller that removes the root removes it from the same parent, wherever the
     /// path leads by then.
     pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
-        let Options { keep_root_parent: keep_parent, follow_root_links, flags, .. } = *options;
+        let Options { second_visits: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
-        let parent = keep_parent.then(|| raw_open::parent(parent_path)).transpose()?;
+        let parent_path = if parent_path.is_empty() { b"." } else { parent_path };
+        let open_parent = |path: &CStr| raw_open::path_at(CWD, path, raw_open::DIRECTORY);
+        let parent = keep_parent.then(|| parent_path.into_with_c_str(open_parent)).transpose()?;
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
-        let found =
-            OpenDir::open(|extra| raw_open::root(dir, name, follow_root_links, flags | extra))?;
+        let flags =
+            flags | if follow_root_links { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
+        let found = OpenDir::open(|extra| {
+            name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra))
+        })?;
         Ok(Self { found, parent: parent.map(Arc::new) })
     }
 }
@@ -112,89 +116,61 @@ impl OpenDir {
 impl Opener {
     pub(crate) fn new(options: &Options) -> Self {
         let Options { same_mount, flags, .. } = *options;
-        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android"), only: None }
+        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android") }
     }
 
-    /// Forgets the mount of the previous tree.
-    pub(crate) fn forget_mount(&mut self) {
-        self.only = None;
-    }
-
-    /// Opens the directory `name` in `dir`. After an error, call [`examine`](Self::examine).
+    /// Opens `name`, a directory in `dir` that is on the same mount. `end_marker` is the marker of
+    /// `dir`. Returns `EXDEV` for another mount. Without `openat2` it does so under `same_mount`
+    /// only.
     #[inline(always)]
-    pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        name: &CStr,
+    ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
-            raw_open::below_on_mount(dir, name, self.flags)
-        } else {
-            self.open_and_compare(dir, name)
+            match raw_open::below_on_mount(dir, name, self.flags) {
+                Ok(dir) => return Ok(OpenDir { dir, end_marker, unreadable: None }),
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                Err(errno) => return Err(errno),
+            }
         }
+        self.open_without_openat2(dir, name)
     }
 
-    /// Returns the end marker of a directory that [`open`](Self::open) opened, from its parent's
-    /// end marker.
-    #[inline]
-    pub(crate) fn inherited_marker(self, end_marker: EndMarker) -> EndMarker {
-        if self.has_openat2 { end_marker } else { EndMarker::NONE }
+    #[cold]
+    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
+        self.has_openat2 = false; // `openat` works, so only `openat2` was refused
+        let found = OpenDir { dir: opened, end_marker: EndMarker::NONE, unreadable: None };
+        self.on_mount(dir, found)?.ok_or(Errno::XDEV)
     }
 
-    /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. `above`
-    /// is the end marker of `dir`. Returns `None` for another mount under `same_mount`.
+    /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
+    /// `None` for another mount under `same_mount`.
     pub(crate) fn examine(
-        &mut self,
-        opened: Result<OwnedFd, Errno>,
-        (dir, above): (BorrowedFd<'_>, EndMarker),
+        &self,
+        opened: Result<OpenDir, Errno>,
+        dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Errno> {
+        let flags = raw_open::NOFOLLOW | self.flags;
         let found = match opened {
-            Ok(dir) => {
-                Ok(OpenDir { dir, end_marker: self.inherited_marker(above), unreadable: None })
-            }
-            Err(Errno::XDEV) if !self.same_mount => {
-                raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
-            }
-            Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
-                let opened = self.open_and_compare(dir, name);
-                // If `openat` works, only `openat2` is refused.
-                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV));
-                opened.map(|dir| OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
-            }
-            Err(errno) => Err(errno),
+            Err(Errno::XDEV) if self.same_mount => return Ok(None),
+            Err(Errno::XDEV) => raw_open::at(dir, name, flags).map(OpenDir::query),
+            opened => opened,
         };
-        match found {
-            Ok(found) => Ok(Some(found)),
-            Err(Errno::XDEV) if self.same_mount => Ok(None),
-            Err(errno) => {
-                let found = OpenDir::unreadable(errno, || {
-                    raw_open::path_at(dir, name, raw_open::NOFOLLOW)
-                })?;
-                self.on_mount(dir, found)
-            }
-        }
-    }
-
-    /// Opens the directory `name` in `dir` before the walk descends into it. `above` is the end
-    /// marker of `dir`.
-    ///
-    /// Returns only a directory that can be read and that is on the mount of `dir`. If `openat2` is
-    /// refused, the mount counts under `same_mount` only.
-    pub(crate) fn open_ahead(
-        &mut self,
-        (dir, above): (BorrowedFd<'_>, EndMarker),
-        name: &CStr,
-    ) -> Result<Option<OpenDir>, Errno> {
-        match self.open(dir, name) {
-            opened @ (Ok(_) | Err(Errno::NOSYS | Errno::PERM)) => {
-                let found = self.examine(opened, (dir, above), name)?;
-                Ok(found.filter(|found| found.unreadable.is_none()))
-            }
-            Err(errno) => Err(errno),
-        }
+        found.map(Some).or_else(|errno| {
+            let path = || raw_open::path_at(dir, name, raw_open::NOFOLLOW);
+            self.on_mount(dir, OpenDir::unreadable(errno, path)?)
+        })
     }
 
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
     /// `None` for another mount under `same_mount`.
     pub(crate) fn follow(
-        &mut self,
+        &self,
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Errno> {
@@ -203,34 +179,10 @@ impl Opener {
         self.on_mount(dir, found)
     }
 
-    /// Opens `name` in `dir` by `openat`. Under `same_mount`, `EXDEV` means another mount, in the
-    /// same way as for `openat2`.
-    #[inline(always)]
-    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
-        if self.same_mount && !self.is_same_mount(dir, opened.as_fd())? {
-            Err(Errno::XDEV)
-        } else {
-            Ok(opened)
-        }
-    }
-
-    /// Returns `found`, or `None` if it is on another mount than `dir` under `same_mount`.
-    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
-        Ok(if self.same_mount && !self.is_same_mount(dir, found.dir.as_fd())? {
-            None
-        } else {
-            Some(found)
-        })
-    }
-
-    /// Returns `true` if `below` is on the mount that the walk stays on, which is the mount of
-    /// `dir`.
-    #[cold]
-    fn is_same_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
-        if self.only.is_none() {
-            self.only = Some(Mount::of(dir)?);
-        }
-        Ok(self.only == Some(Mount::of(below)?))
+    /// Returns `found`, unless it is on another mount than `dir` under `same_mount`.
+    fn on_mount(&self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
+        let mount = |dir| Identity::of(dir).map(|identity| identity.mount);
+        let is_entered = !self.same_mount || mount(dir)? == mount(found.dir.as_fd())?;
+        Ok(is_entered.then_some(found))
     }
 }

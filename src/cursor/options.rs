@@ -18,9 +18,9 @@ pub(crate) struct Options {
     pub(crate) max_depth: usize,
     /// Whether a root that is a symbolic link is followed.
     pub(crate) follow_root_links: bool,
-    /// Whether the directory that contains a root stays open, so that the caller can remove the
-    /// root from it.
-    pub(crate) keep_root_parent: bool,
+    /// Whether directories are visited a second time. Then the directory that contains a root stays
+    /// open, so that the caller can remove the root from it. A `Walk` has no second visits.
+    pub(crate) second_visits: bool,
     /// The additional flags with which a directory is opened for reading: `O_NOATIME` or none.
     pub(crate) flags: OFlags,
 }
@@ -32,7 +32,7 @@ impl Default for Options {
             max_open: 32,
             max_depth: usize::MAX,
             follow_root_links: true,
-            keep_root_parent: false,
+            second_visits: false,
             flags: OFlags::empty(),
         }
     }
@@ -61,8 +61,8 @@ macro_rules! common_options {
         /// # Performance
         ///
         /// If the kernel has `openat2` with [`RESOLVE_NO_XDEV`] (Linux 5.6), only a directory that
-        /// you have no permission to read takes an additional `statx`. Otherwise each directory
-        /// takes one.
+        /// you have no permission to read takes two additional calls of `statx`. Otherwise each
+        /// directory takes two.
         ///
         /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
         #[doc(alias("xdev", "same_file_system"))]

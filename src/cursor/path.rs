@@ -3,11 +3,6 @@
 //!
 //! They do not know whether a directory is open, nor whether the path still leads to it.
 
-use crate::error::Error;
-use std::ffi::OsStr;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-
 /// The path of the name that was set last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreePath {
@@ -105,20 +100,6 @@ pub(crate) struct PathBounds {
     pub(crate) name_start: usize,
     /// The offset at which the path ends.
     pub(crate) path_end: usize,
-}
-
-impl PathBounds {
-    /// Returns the path of the level. `path` is the path of the level, or of a directory below it.
-    #[inline]
-    pub(crate) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
-        &path[..self.path_end]
-    }
-
-    /// Makes an error of the level. `path` is the same as for [`path`](Self::path).
-    #[cold]
-    pub(crate) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(OsStr::from_bytes(self.path(path)), self.depth, cause)
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! Makes the `openat` and `openat2` calls of a walk. They open a root, a name in a directory, the
-//! directory above, or a directory whose descriptor was closed. This module does not know what an
-//! error means for the walk.
+//! The `openat` and `openat2` calls of a walk: for a name in a directory, for the directory
+//! above, and for a directory whose descriptor was closed. They do not know what an error
+//! means for the walk.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::path::Arg;
 use std::ffi::CStr;
 
 /// The flags for [`at`] that open a directory, even through symbolic links.
@@ -19,26 +18,8 @@ pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE)
 }
 
-/// Opens the root at `path`, relative to `dir`, with the additional flags `extra`.
-pub(crate) fn root(
-    dir: BorrowedFd<'_>,
-    path: &[u8],
-    follow: bool,
-    extra: OFlags,
-) -> Result<OwnedFd, Errno> {
-    let flags = extra | if follow { DIRECTORY } else { NOFOLLOW };
-    path.into_with_c_str(|path| at(dir, path, flags))
-}
-
-/// Opens the directory at `path` in the same way as [`path_at`]. If `path` is empty, opens the
-/// current directory of the process.
-pub(crate) fn parent(path: &[u8]) -> Result<OwnedFd, Errno> {
-    let path = if path.is_empty() { b"." } else { path };
-    path.into_with_c_str(|path| path_at(CWD, path, DIRECTORY))
-}
-
-/// Calls `open` with `flags`. The kernel permits `O_NOATIME` to the owner only. If the kernel
-/// refuses the flag, this calls `open` without the flag.
+/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
+/// only, calls `open` without it.
 #[inline]
 fn open_with(
     flags: OFlags,
@@ -88,24 +69,9 @@ pub(crate) fn below_on_mount(
 
 /// Reopens the directory that is `levels` levels above `dir`, by `..`.
 pub(crate) fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
-    const UP: &[u8; 3] = b"../";
-    /// The greatest number of `../` that fit in `PATH_MAX`.
-    const AT_ONCE: usize = (4096 - 1) / UP.len();
-    /// The path `../../…` and a NUL. A suffix of it is the path for fewer levels.
-    static PATH: [[u8; UP.len()]; AT_ONCE + 1] = {
-        let mut path = [*UP; AT_ONCE + 1];
-        path[AT_ONCE] = [0; UP.len()];
-        path
-    };
-    let up = |levels: usize| {
-        let path = PATH[AT_ONCE - levels..].as_flattened();
-        CStr::from_bytes_until_nul(path).expect("BUG: a path without its NUL")
-    };
-    let mut levels = levels;
     let mut reached: Option<OwnedFd> = None;
-    while levels > AT_ONCE {
-        reached = Some(path_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(AT_ONCE), DIRECTORY)?);
-        levels -= AT_ONCE;
+    for _ in 1..levels {
+        reached = Some(path_at(reached.as_ref().map_or(dir, AsFd::as_fd), c"..", DIRECTORY)?);
     }
-    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(levels), DIRECTORY)
+    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), c"..", DIRECTORY)
 }

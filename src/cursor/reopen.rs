@@ -17,7 +17,7 @@
 //! Below a followed link, `..` is the parent of the link's target. So a level above the link is
 //! found by names only.
 
-use super::identity::{FileId, Identity};
+use super::identity::Identity;
 use super::links::Links;
 use super::path::{PathBounds, TreePath};
 use super::raw_open;
@@ -40,13 +40,8 @@ pub(crate) struct OpenLevel<'a> {
     pub(crate) bounds: PathBounds,
 }
 
-/// The level below the one to reopen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LevelBelow<'a> {
-    Open(OpenLevel<'a>),
-    /// The level is lost. If it was searched for by names, the name at which the search failed.
-    Lost(Option<DeadEnd>),
-}
+/// The open level that a search by names starts from, and the closed levels from there to the goal.
+pub(crate) type PathByNames<'t> = (OpenLevel<'t>, Vec<ClosedLevel>);
 
 /// A name on the path that leads to another directory, or to none.
 #[derive(Clone, Copy, Debug)]
@@ -66,26 +61,23 @@ pub(crate) struct NotFound {
 
 /// Reopens a closed level. `by_names` returns the open level to start from and the closed levels
 /// from there down to this one, or `None` if no level above is open.
-pub(crate) fn reopen<'t, Levels: IntoIterator<Item = ClosedLevel>>(
+pub(crate) fn reopen<'t>(
     level: ClosedLevel,
-    below: LevelBelow<'_>,
+    (below, dead_end): (Option<OpenLevel<'_>>, Option<DeadEnd>),
     path: &TreePath,
     links: &Links,
     same_mount: bool,
-    by_names: impl Fn() -> Option<(OpenLevel<'t>, Levels)>,
+    by_names: impl FnOnce() -> Option<PathByNames<'t>>,
 ) -> Result<OwnedFd, NotFound> {
     let bounds = level.bounds;
-    let dead_end = if let LevelBelow::Lost(dead_end) = below { dead_end } else { None };
     let identity = level.identity.map_err(|errno| NotFound { errno, dead_end })?;
-    match below {
-        LevelBelow::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
-            let above = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
-            let is_same = |dir: &OwnedFd| identity.confirm(dir.as_fd(), same_mount).is_ok();
-            if let Some(dir) = above.ok().filter(is_same) {
-                return Ok(dir);
-            }
+    let below = below.filter(|below| !links.is_between(bounds.depth, below.bounds.depth));
+    if let Some(below) = below {
+        let above = raw_open::again_above(below.dir, below.bounds.depth - bounds.depth);
+        let is_same = |dir: &OwnedFd| identity.confirm(dir.as_fd(), same_mount).is_ok();
+        if let Some(dir) = above.ok().filter(is_same) {
+            return Ok(dir);
         }
-        _ => {}
     }
     if let Some(DeadEnd { errno, .. }) = dead_end.filter(|name| name.name_end <= bounds.path_end) {
         return Err(NotFound { errno, dead_end });
@@ -147,7 +139,7 @@ impl NameDescent<'_> {
                 None => raw_open::path_at(self.dir(), &name, raw_open::NOFOLLOW)?,
                 Some(target) => {
                     let dir = raw_open::again_at(self.dir(), &name, raw_open::DIRECTORY)?;
-                    if FileId::of(dir.as_fd())? != target {
+                    if Identity::of(dir.as_fd())?.id != target {
                         return Err(Errno::NOENT);
                     }
                     dir

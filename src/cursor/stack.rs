@@ -16,28 +16,27 @@
 
 use super::identity::Identity;
 use super::options::MIN_OPEN;
-use super::path::PathBounds;
-use super::reopen::{ClosedLevel, DeadEnd, LevelBelow, OpenLevel};
+use super::path::{PathBounds, TreePath};
+use super::reopen::{ClosedLevel, DeadEnd, OpenLevel, PathByNames};
 use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 /// A stack of levels, from the bottom to the top.
 pub(crate) struct Stack<T> {
-    levels: Vec<Level<T>>,
-    /// The number of open levels.
-    open_count: usize,
+    pub(crate) levels: Vec<Level<T>>,
     /// The number of levels that may be open. It falls below the caller's `max_open` once the
     /// system has refused a descriptor.
-    limit: usize,
-    /// All levels before this index are closed, except the first.
+    pub(super) limit: usize,
+    /// The index after the last closed level. The levels before this index are closed, except the
+    /// bottom, and the levels from this index on are open or lost.
     closed_end_index: usize,
 }
 
 /// A directory on the path from the root to the current directory.
 pub(crate) struct Level<T> {
-    /// Private, because the stack counts open levels whenever it changes.
-    state: LevelState,
+    pub(super) state: LevelState,
     pub(crate) bounds: PathBounds,
     pub(crate) end_marker: EndMarker,
     /// What remains to do there, which only a `WalkDirs` or a `Walk` understands.
@@ -55,16 +54,6 @@ pub(crate) enum LevelState {
 
 impl<T> Level<T> {
     #[inline]
-    pub(crate) fn new(
-        state: LevelState,
-        bounds: PathBounds,
-        end_marker: EndMarker,
-        remaining: T,
-    ) -> Self {
-        Self { state, bounds, end_marker, remaining }
-    }
-
-    #[inline]
     pub(crate) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
         if let LevelState::Open(dir) = &self.state { Some(dir.as_fd()) } else { None }
     }
@@ -74,11 +63,16 @@ impl<T> Level<T> {
         self.open_dir().expect("BUG: the level is not open")
     }
 
-    /// Returns the descriptor of an open level, and what remains to do there.
+    /// Returns the directory of an open level, and what remains to do there. `path` is the path of
+    /// this level or of one below it.
     #[inline]
-    pub(crate) fn dir_and_remaining(&mut self) -> (BorrowedFd<'_>, &mut T) {
+    pub(crate) fn directory_and_remaining<'a>(
+        &'a mut self,
+        path: &'a TreePath,
+    ) -> (Directory<'a>, &'a mut T) {
         let LevelState::Open(dir) = &self.state else { panic!("BUG: the level is not open") };
-        (dir.as_fd(), &mut self.remaining)
+        let PathBounds { depth, path_end, .. } = self.bounds;
+        (Directory { fd: dir.as_fd(), path: path.prefix(path_end), depth }, &mut self.remaining)
     }
 
     /// Returns the identity of a level that is open or closed.
@@ -90,15 +84,11 @@ impl<T> Level<T> {
         }
     }
 
-    /// Returns what a search for the level above can start from.
-    pub(crate) fn below(&self) -> LevelBelow<'_> {
-        match &self.state {
-            LevelState::Open(dir) => {
-                LevelBelow::Open(OpenLevel { dir: dir.as_fd(), bounds: self.bounds })
-            }
-            LevelState::Closed(_) => LevelBelow::Lost(None),
-            LevelState::Lost(dead_end) => LevelBelow::Lost(*dead_end),
-        }
+    /// Returns what a search for the level above can start from, and the dead end that an earlier
+    /// search has met.
+    pub(crate) fn below(&self) -> (Option<OpenLevel<'_>>, Option<DeadEnd>) {
+        let dead_end = if let LevelState::Lost(dead_end) = self.state { dead_end } else { None };
+        (self.open_dir().map(|dir| OpenLevel { dir, bounds: self.bounds }), dead_end)
     }
 
     #[inline]
@@ -108,26 +98,8 @@ impl<T> Level<T> {
 }
 
 impl<T> Stack<T> {
-    pub(crate) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), open_count: 0, limit, closed_end_index: 0 }
-    }
-
-    /// Removes all levels and keeps the memory.
-    pub(crate) fn clear(&mut self, limit: usize) {
-        self.open_count = 0;
-        self.limit = limit;
-        self.closed_end_index = 0;
-        self.levels.clear(); // last: a caller's state may panic when it is dropped
-    }
-
-    #[inline]
-    pub(crate) fn levels(&self) -> &[Level<T>] {
-        &self.levels
-    }
-
-    #[inline]
-    pub(crate) fn levels_mut(&mut self) -> &mut [Level<T>] {
-        &mut self.levels
+    pub(super) const fn new(limit: usize) -> Self {
+        Self { levels: Vec::new(), limit, closed_end_index: 1 }
     }
 
     #[inline]
@@ -140,86 +112,65 @@ impl<T> Stack<T> {
         self.levels.last_mut().expect("BUG: there is no level")
     }
 
+    /// Removes the top. The level above it is not closed.
     #[inline]
-    pub(crate) fn push(&mut self, level: Level<T>) {
-        self.open_count += usize::from(level.is_open());
-        self.levels.push(level);
+    pub(crate) fn pop(&mut self) -> T {
+        self.levels.pop().expect("BUG: there is no level").remaining
     }
 
-    /// Replaces the top by its child, which is open as `dir`. The child inherits what remains.
+    /// Returns the number of open levels, or more if levels are lost.
     #[inline]
-    pub(crate) fn replace_top(
-        &mut self,
-        dir: OwnedFd,
-        bounds: PathBounds,
-        end_marker: EndMarker,
-    ) -> &mut T {
-        let top = self.levels.last_mut().expect("BUG: there is no level");
-        self.open_count += usize::from(!top.is_open());
-        top.state = LevelState::Open(dir);
-        top.bounds = bounds;
-        top.end_marker = end_marker;
-        &mut top.remaining
+    fn open_count(&self) -> usize {
+        self.levels.len() + 1 - self.closed_end_index
     }
 
+    /// Closes a level if no further one may be open, because a directory is about to be opened.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Level<T> {
-        let level = self.levels.pop().expect("BUG: there is no level");
-        self.open_count -= usize::from(level.is_open());
-        self.closed_end_index = self.closed_end_index.min(self.levels.len().saturating_sub(1));
-        level
-    }
-
-    /// Inserts `level` below all others: it is above the bottom in the tree.
-    pub(crate) fn insert_bottom(&mut self, level: Level<T>) {
-        self.open_count += usize::from(level.is_open());
-        self.closed_end_index = 0;
-        self.levels.insert(0, level);
-    }
-
-    /// Returns `true` if no further level may be opened.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.open_count >= self.limit
+    pub(crate) fn close_excess(&mut self) {
+        if self.open_count() >= self.limit {
+            self.close_shallowest();
+        }
     }
 
     /// Closes a level and lowers the limit, because the system has refused a descriptor. Returns
     /// `false` if no level can be closed.
-    pub(crate) fn lower_limit(&mut self) -> bool {
+    pub(super) fn lower_limit(&mut self) -> bool {
         let is_closed = self.close_shallowest();
-        self.limit = (self.open_count + 1).max(MIN_OPEN);
+        self.limit = (self.open_count() + 1).max(MIN_OPEN);
         is_closed
     }
 
     /// Returns the index of the shallowest open level between the bottom and the top.
     pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
-        (self.closed_end_index.max(1)..top).find(|index| self.levels[*index].is_open())
+        (self.closed_end_index..top).find(|index| self.levels[*index].is_open())
     }
 
     /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is
     /// none.
     #[cold]
-    pub(crate) fn close_shallowest(&mut self) -> bool {
+    fn close_shallowest(&mut self) -> bool {
         // The identity first: it needs the descriptor. An error of `statx` is reported when the
         // level is reopened.
         let first = self
             .shallowest_open_index()
             .and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = first else { return false };
-        self.set(index, LevelState::Closed(identity));
-        self.closed_end_index = index;
+        self.levels[index].state = LevelState::Closed(identity);
+        self.closed_end_index = index + 1;
         true
     }
 
-    /// Returns `true` if the level right above the top is closed.
+    /// Returns `true` if the level right above the top is closed. A child must not replace the top
+    /// then: `..` leads from the top to that level, and the process may be unable to search a
+    /// child.
     #[inline]
     pub(crate) fn is_level_above_closed(&self) -> bool {
         matches!(self.levels[..], [.., Level { state: LevelState::Closed(_), .. }, _])
     }
 
     /// Returns the level right above the top if that level is closed.
-    pub(crate) fn closed_level_above(&self) -> Option<ClosedLevel> {
+    pub(super) fn closed_level_above(&self) -> Option<ClosedLevel> {
         let [.., Level { state: LevelState::Closed(identity), bounds, .. }, _] = &self.levels[..]
         else {
             return None;
@@ -229,61 +180,59 @@ impl<T> Stack<T> {
 
     /// Returns how to reach the level right above the top by names: the deepest open level above
     /// that level, and the closed levels from there on. Returns `None` if no level above is open.
-    pub(crate) fn path_by_names(
-        &self,
-    ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
+    /// `to_bottom` leads to a bottom that is closed.
+    pub(super) fn path_by_names<'t>(
+        &'t self,
+        to_bottom: impl Fn(&'t T) -> Option<PathByNames<'t>>,
+    ) -> Option<PathByNames<'t>> {
         let [above @ .., goal, _] = &self.levels[..] else { return None };
+        if above.is_empty() {
+            return to_bottom(&goal.remaining);
+        }
         let at = above.iter().rposition(Level::is_open)?;
         let start = OpenLevel { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
             ClosedLevel { bounds: level.bounds, identity }
         };
-        Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
+        Some((start, above[at + 1..].iter().chain([goal]).map(closed).collect()))
     }
 
     /// Notes that the level right above the top has been reopened.
-    pub(crate) fn reopen_level_above(&mut self, dir: OwnedFd) {
-        self.set(self.levels.len() - 2, LevelState::Open(dir));
+    pub(super) fn reopen_level_above(&mut self, dir: OwnedFd) {
+        self.set_level_above(LevelState::Open(dir));
     }
 
     /// Notes that the level right above the top is lost. Returns what remains there and at the top.
-    pub(crate) fn lose_level_above(&mut self, dead_end: Option<DeadEnd>) -> [&mut T; 2] {
-        self.set(self.levels.len() - 2, LevelState::Lost(dead_end));
-        let [.., above, top] = &mut self.levels[..] else {
-            unreachable!("BUG: there is no level above the top")
-        };
-        [&mut above.remaining, &mut top.remaining]
+    pub(super) fn lose_level_above(&mut self, dead_end: Option<DeadEnd>) -> [&mut T; 2] {
+        self.set_level_above(LevelState::Lost(dead_end)).map(|level| &mut level.remaining)
     }
 
     /// Notes that the top is lost to this thread.
     pub(crate) fn lose_top(&mut self) {
-        self.set(self.levels.len() - 1, LevelState::Lost(None));
+        self.top_mut().state = LevelState::Lost(None);
     }
 
-    fn set(&mut self, index: usize, state: LevelState) {
-        let level = &mut self.levels[index];
-        self.open_count -= usize::from(level.is_open());
-        level.state = state;
-        self.open_count += usize::from(level.is_open());
-        self.closed_end_index = self.closed_end_index.min(index);
+    /// Sets the state of the level right above the top. Returns this level and the top.
+    fn set_level_above(&mut self, state: LevelState) -> [&mut Level<T>; 2] {
+        let above_index = self.levels.len() - 2;
+        self.closed_end_index = self.closed_end_index.min(above_index.max(1));
+        let [.., above, top] = &mut self.levels[..] else {
+            unreachable!("BUG: there is no level above the top")
+        };
+        above.state = state;
+        [above, top]
     }
 
     /// Asserts what holds between two steps. All levels are checked only while there are few of
     /// them.
     pub(crate) fn check(&self) {
         let levels = &self.levels[..];
-        let few = levels.len() <= 64;
-        if few {
-            let open = levels.iter().filter(|level| level.is_open()).count();
-            assert_eq!(self.open_count, open, "open levels are miscounted");
-        }
-        assert!(
-            !few || levels.iter().take(self.closed_end_index).skip(1).all(|level| !level.is_open()),
-            "a level is open, and would never be closed"
-        );
-        if let Some(top) = levels.last() {
-            assert!(!matches!(top.state, LevelState::Closed(_)), "the current directory is closed");
+        let is_closed = |level: &Level<T>| matches!(level.state, LevelState::Closed(_));
+        if levels.len() <= 64 {
+            let (before, after) = levels.split_at(self.closed_end_index.min(levels.len()));
+            assert!(before.iter().skip(1).all(is_closed), "a level would never be closed");
+            assert!(!after.iter().any(is_closed), "a closed level is counted as open");
         }
         if let [.., above, top] = levels {
             assert!(
@@ -310,10 +259,15 @@ mod tests {
         for depth in 0..3 {
             let dir = LevelState::Open(File::open("/dev/null").unwrap().into());
             let bounds = PathBounds { depth, name_start: 0, path_end: depth };
-            stack.push(Level::new(dir, bounds, EndMarker::NONE, ()));
+            stack.levels.push(Level {
+                state: dir,
+                bounds,
+                end_marker: EndMarker::NONE,
+                remaining: (),
+            });
         }
         stack.levels[1].state = LevelState::Closed(Err(Errno::NOENT));
-        (stack.open_count, stack.closed_end_index) = (2, 2);
+        stack.closed_end_index = 2;
         stack
     }
 
@@ -322,12 +276,9 @@ mod tests {
     fn check_notices_each_broken_invariant() {
         stack().check();
         let changes: [fn(&mut Stack<()>); 5] = [
-            |stack| stack.open_count = 3,
+            |stack| stack.closed_end_index = 1,
             |stack| stack.closed_end_index = 3,
-            |stack| {
-                stack.levels[2].state = LevelState::Closed(Err(Errno::NOENT));
-                stack.open_count = 1;
-            },
+            |stack| stack.levels[2].state = LevelState::Closed(Err(Errno::NOENT)),
             |stack| stack.levels[1].bounds.depth = 2,
             |stack| stack.levels[1].bounds.path_end = 3,
         ];

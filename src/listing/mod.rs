@@ -66,7 +66,7 @@ pub struct Listing {
     spans: Vec<Span>,
     /// The memory in which the sort keeps its keys.
     keys: Vec<u64>,
-    extent: Extent,
+    pub(crate) extent: Extent,
     order: Order,
     /// Whether the directory was removed.
     removed: bool,
@@ -144,10 +144,6 @@ impl Listing {
     /// Creates an empty listing that sorts by `order`.
     pub fn with_order(order: Order) -> Self {
         Self { order, ..Self::default() }
-    }
-
-    pub(crate) fn extent(&self) -> Extent {
-        self.extent
     }
 
     /// Sets when reading fails before the end of the directory.

@@ -76,12 +76,19 @@ impl<'a> Entries<'a> {
     /// `dir` is borrowed. If it is the result of a call, such as [`Dir::fd`](crate::Dir::fd), bind
     /// the result to a variable first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
-        let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
-        Self {
-            records,
-            phase: Phase::Reading,
-            directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 },
-        }
+        let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
+        Self::of(directory, buffer, EndMarker::NONE)
+    }
+
+    /// Returns the entries of `directory`, from the position of its descriptor on.
+    #[inline]
+    pub(crate) fn of(
+        directory: Directory<'a>,
+        buffer: &'a mut Buffer,
+        end_marker: EndMarker,
+    ) -> Self {
+        let records = Records::new(directory.fd, buffer.memory(), end_marker);
+        Self { records, phase: Phase::Reading, directory }
     }
 
     /// Returns the next entry, or `None` at the end of the directory.

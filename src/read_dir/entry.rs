@@ -1,7 +1,7 @@
 //! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module
 //! does not know where an entry comes from, nor what a walk makes of an outcome.
 
-use super::entry_state::{EntryState, EntryUpdates, Request};
+use super::entry_state::{EntryState, EntryUpdates};
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
@@ -59,6 +59,7 @@ pub(crate) struct Directory<'a> {
 
 impl Directory<'_> {
     /// Returns an error of the directory itself.
+    #[cold]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
     }
@@ -444,7 +445,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.set_request(Request::SKIP);
+        self.set_request(EntryState::SKIP);
     }
 
     /// Tells the walk to descend into this entry even if it is a symbolic link.
@@ -502,13 +503,13 @@ impl<'a> Entry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.set_request(Request::FOLLOW);
+        self.set_request(EntryState::FOLLOW);
     }
 
     #[inline]
-    fn set_request(&self, request: Request) {
+    fn set_request(&self, request: EntryState) {
         if let Some(updates) = self.named().updates {
-            updates.set_request(request);
+            updates.merge(request);
         }
     }
 

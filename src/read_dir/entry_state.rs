@@ -11,23 +11,6 @@
 use rustix::fs::FileType;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A request of the caller for an entry or a name, as it stands in an [`EntryState`]. The last
-/// request counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request(u8);
-
-impl Request {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const SKIP: Self = Self(1 << 4);
-    /// Enter the entry even if it is a symbolic link.
-    pub(crate) const FOLLOW: Self = Self(2 << 4);
-    /// Enter the entry whatever it seems to be.
-    pub(crate) const ENTER: Self = Self(3 << 4);
-    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
-    pub(crate) const SKIP_REST: Self = Self(4 << 4);
-    const MASK: u8 = 7 << 4;
-}
-
 /// A set of bits that says what is known of an entry or a name. The state of an entry that a walk
 /// may enter is never empty.
 ///
@@ -49,6 +32,16 @@ impl EntryState {
     /// The state of a name that the caller wants to enter and that no entry can have.
     pub(crate) const INVALID_NAME: Self = Self(1 << 7);
 
+    // The requests of the caller, of which the last one counts.
+    pub(crate) const SKIP: Self = Self(1 << 4);
+    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
+    pub(crate) const SKIP_REST: Self = Self(2 << 4);
+    /// Enter the entry even if it is a symbolic link.
+    pub(crate) const FOLLOW: Self = Self(3 << 4);
+    /// Enter the entry whatever it seems to be.
+    pub(crate) const ENTER: Self = Self(4 << 4);
+    const REQUESTS: u8 = 7 << 4;
+
     /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
     #[inline]
     pub(crate) fn from_type(file_type: FileType) -> Option<Self> {
@@ -58,11 +51,6 @@ impl EntryState {
             FileType::Symlink => Some(Self::LINK),
             _ => None,
         }
-    }
-
-    #[inline]
-    pub(crate) fn from_request(request: Request) -> Self {
-        Self(request.0)
     }
 
     #[inline]
@@ -76,8 +64,8 @@ impl EntryState {
     }
 
     #[inline]
-    pub(crate) fn request(self) -> Request {
-        Request(self.0 & Request::MASK)
+    pub(crate) fn request(self) -> Self {
+        Self(self.0 & Self::REQUESTS)
     }
 
     /// Returns the updates that were merged into this state: all but a type from the kernel's
@@ -93,7 +81,7 @@ impl EntryState {
     pub(crate) fn merge(self, updates: Self) -> Self {
         let outcome =
             if updates.has(Self::QUERIED) { Self::UNKNOWN.0 | Self::QUERY_FAILED.0 } else { 0 };
-        let request = if updates.request() == Request::NONE { 0 } else { Request::MASK };
+        let request = if updates.request().is_empty() { 0 } else { Self::REQUESTS };
         Self(self.0 & !(outcome | request) | updates.0)
     }
 
@@ -101,8 +89,8 @@ impl EntryState {
     #[inline]
     pub(crate) fn resolve(self) -> Option<Self> {
         match self.request() {
-            Request::SKIP | Request::SKIP_REST => None,
-            Request::ENTER => Some(Self::DIRECTORY),
+            Self::SKIP | Self::SKIP_REST => None,
+            Self::ENTER => Some(Self::DIRECTORY),
             _ => (self.can_be_directory() || self.is_followed()).then_some(self),
         }
     }
@@ -119,7 +107,7 @@ impl EntryState {
     /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
     #[inline]
     pub(crate) fn is_followed(self) -> bool {
-        self.can_be_link() && self.request() == Request::FOLLOW
+        self.can_be_link() && self.request() == Self::FOLLOW
     }
 
     /// Returns `true` if the caller's last query of the entry failed.
@@ -134,22 +122,20 @@ impl EntryState {
 pub(crate) struct EntryUpdates(AtomicU8);
 
 impl EntryUpdates {
-    pub(crate) fn set_request(&self, request: Request) {
-        self.merge(EntryState::from_request(request));
-    }
-
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an
     /// earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
-        self.merge(match file_type.map(EntryState::from_type) {
-            Some(state) => EntryState(EntryState::QUERIED.0 | state.unwrap_or_default().0),
-            None => EntryState::QUERY_FAILED,
-        });
+        let queried = |file_type| {
+            EntryState(
+                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0,
+            )
+        };
+        self.merge(file_type.map_or(EntryState::QUERY_FAILED, queried));
     }
 
-    fn merge(&self, updates: EntryState) {
-        // In one step: another thread may query the entry at the same time.
-        let merge = |bits| Some(EntryState(bits).merge(updates).0);
+    /// Merges later updates. A request is an update, too.
+    pub(crate) fn merge(&self, updates: EntryState) {
+        let merge = |state| Some(EntryState(state).merge(updates).0);
         let _ = self.0.fetch_update(Relaxed, Relaxed, merge);
     }
 

@@ -19,16 +19,17 @@ mod walk_entry;
 
 pub use walk_entry::WalkEntry;
 
+use crate::cursor::Cursor;
+use crate::cursor::opener::OpenDir;
 use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::cursor::stack::Level;
-use crate::cursor::{Child, CurrentDir, Cursor};
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
-use crate::read_dir::entry::Directory;
-use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use read_ahead::{Place, ReadAhead, Rest};
+use rustix::fd::AsFd;
 use std::ffi::OsStr;
 use std::fmt;
 use std::iter::{self, FusedIterator};
@@ -278,18 +279,14 @@ impl Walk {
     /// Lends the entry that the tree has come to.
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
-        let (top, path) = (self.cursor.top(), self.cursor.path());
-        let Remaining { next, end } = top.remaining;
+        let Self { cursor: Cursor { stack, path, .. }, listing, updates, .. } = self;
+        let (directory, Remaining { next, end }) = stack.top_mut().directory_and_remaining(path);
         WalkEntry {
-            entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
-            directory: Directory {
-                fd: top.dir(),
-                path: top.bounds.path(path.as_bytes()),
-                depth: top.bounds.depth,
-            },
+            entry: listing.get(*next - 1).expect("BUG: no entry was yielded"),
+            directory,
             path,
-            is_last: next == end.entries,
-            updates: &self.updates,
+            is_last: *next == end.entries,
+            updates,
         }
     }
 
@@ -297,8 +294,9 @@ impl Walk {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         let (state, updates) = (self.state.take(), self.updates.take());
-        if updates.request() == Request::SKIP_REST {
-            self.skip_rest();
+        if updates.request() == EntryState::SKIP_REST {
+            let remaining = &mut self.cursor.stack.top_mut().remaining;
+            remaining.next = remaining.end.entries;
         } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {
             self.descend(state)?;
         }
@@ -313,17 +311,19 @@ impl Walk {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn next_entry(&mut self) -> bool {
-        let Self { cursor, listing, state, .. } = self;
-        let d_type = cursor.set_next_name(|Remaining { next, end }| {
-            if *next == end.entries {
-                return None;
-            }
-            let entry = listing.get(*next).expect("BUG: an entry is missing");
-            *next += 1;
-            Some((entry.name_with_nul(), entry.d_type()))
-        });
-        *state = d_type.and_then(EntryState::from_type).filter(|_| cursor.can_descend());
-        d_type.is_some()
+        let Self { cursor: Cursor { options, stack, path, .. }, listing, state, .. } = self;
+        let Some(top) = stack.levels.last_mut() else { return false };
+        let Level { bounds, remaining: Remaining { next, end }, .. } = top;
+        if *next == end.entries {
+            return false;
+        }
+        let entry = listing.get(*next).expect("BUG: an entry is missing");
+        *next += 1;
+        path.set_name(bounds.path_end, entry.name_with_nul());
+        if bounds.depth + 1 < options.max_depth {
+            *state = EntryState::from_type(entry.d_type());
+        }
+        true
     }
 
     /// Descends into the entry yielded last, and reads that directory.
@@ -337,7 +337,8 @@ impl Walk {
             begin = Some(Instant::now());
         }
         let Self { cursor, listing, ahead, .. } = self;
-        let entry = listing.get(cursor.top().remaining.next - 1).expect("BUG: no entry was lent");
+        let entry =
+            listing.get(cursor.stack.top().remaining.next - 1).expect("BUG: no entry was yielded");
         // Keep the system calls in the caller's frame: returning from an outer frame mispredicts.
         let opened = cursor.open(state, entry.name_cstr(), &mut || free_descriptor(ahead))?;
         let Some(child) = opened else { return Ok(()) };
@@ -353,9 +354,9 @@ impl Walk {
     #[inline(never)]
     fn enter_ahead(&mut self, state: EntryState) -> Result<bool, Error> {
         let Self { cursor, listing, ahead: Some(ahead), .. } = self else { return Ok(false) };
-        cursor.close_excess_level();
-        let opener = cursor.opener();
-        let level = cursor.top();
+        cursor.stack.close_excess();
+        let opener = cursor.opener;
+        let level = cursor.stack.top();
         let Remaining { next, end } = level.remaining;
         let place = Place { depth: level.bounds.depth + 1, following_count: end.entries - next };
         let rest = Rest {
@@ -367,14 +368,14 @@ impl Walk {
         };
         let read = ahead.take(place, Some(rest).filter(|_| state.can_be_directory()));
         let Some((found, content)) = read else { return Ok(false) };
-        let child = cursor.accept_ahead(found)?;
-        self.enter(child, Some(&content)).map(|()| true)
+        cursor.check_loop(found.dir.as_fd())?;
+        self.enter(found, Some(&content)).map(|()| true)
     }
 
     /// Tells those that read ahead how long the walk itself took to read the current directory.
     #[inline(never)]
     fn note(&self, begin: Instant) {
-        if let (Some(ahead), Some(level)) = (&self.ahead, self.cursor.levels().last()) {
+        if let (Some(ahead), Some(level)) = (&self.ahead, self.cursor.stack.levels.last()) {
             ahead.note(begin.elapsed(), level.remaining.end.entries - level.remaining.next);
         }
     }
@@ -382,15 +383,15 @@ impl Walk {
     /// Enters `child`, and reads it behind the entries of the levels above, unless its `content`
     /// was read ahead.
     #[inline(always)]
-    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
+    fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
-        let Remaining { next, end } = cursor.top().remaining;
+        let Remaining { next, end } = cursor.stack.top().remaining;
         let is_last = next == end.entries;
-        if is_last && cursor.can_replace_top() {
+        if is_last && !cursor.stack.is_level_above_closed() {
             cursor.replace_top(child);
         } else {
             if is_last {
-                *cursor.remaining_mut() = Remaining::behind(cursor.levels());
+                cursor.stack.top_mut().remaining = Remaining::behind(&cursor.stack.levels);
             }
             cursor.push(child, Remaining::default());
         }
@@ -401,29 +402,30 @@ impl Walk {
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
         let Self { cursor, listing, .. } = self;
-        let nothing = Remaining::behind(cursor.levels());
-        let max_depth = cursor.options().max_depth;
-        let CurrentDir { dir, bounds, end_marker, unreadable, remaining, .. } = cursor.visit();
+        let nothing = Remaining::behind(&cursor.stack.levels);
+        let top = cursor.stack.top_mut();
+        let (depth, end_marker) = (top.bounds.depth, top.end_marker);
+        let (directory, remaining) = top.directory_and_remaining(&cursor.path);
         *remaining = nothing;
-        if bounds.depth >= max_depth {
+        if depth >= cursor.options.max_depth {
             return Ok(());
         }
-        if let Some(errno) = unreadable {
-            return Err(cursor.error(errno));
+        if let Some(errno) = cursor.unreadable {
+            return Err(directory.error(errno));
         }
         let result = match content {
             Some(content) => listing.append(nothing.end, content),
-            None => listing.read_behind(nothing.end, dir, end_marker),
+            None => listing.read_behind(nothing.end, directory.fd, end_marker),
         };
-        remaining.end = listing.extent();
-        result.map_err(|error| cursor.error(error))
+        remaining.end = listing.extent;
+        result.map_err(|error| directory.error(error))
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether
     /// there is one.
     #[inline(never)]
     fn ascend(&mut self) -> Result<bool, Error> {
-        if self.cursor.levels().is_empty() {
+        if self.cursor.stack.levels.is_empty() {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
@@ -437,15 +439,13 @@ impl Walk {
             }
             return Ok(is_there);
         }
-        self.cursor.reopen_level_above(|_| true, &mut || free_descriptor(&mut self.ahead))?;
-        self.cursor.pop();
+        let lose = |[above, _]: [&mut Remaining; 2]| {
+            above.next = above.end.entries;
+            true
+        };
+        self.cursor.reopen_level_above(|_| None, lose, &mut || free_descriptor(&mut self.ahead))?;
+        self.cursor.stack.pop();
         Ok(true)
-    }
-
-    /// Drops what is left of the current directory.
-    fn skip_rest(&mut self) {
-        let remaining = self.cursor.remaining_mut();
-        remaining.next = remaining.end.entries;
     }
 }
 
@@ -462,10 +462,10 @@ fn free_descriptor(ahead: &mut Option<ReadAhead>) -> bool {
 
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = Path::new(OsStr::from_bytes(self.cursor.path().as_bytes()));
+        let path = Path::new(OsStr::from_bytes(self.cursor.path.as_bytes()));
         f.debug_struct("Walk")
             .field("path", &path)
-            .field("options", self.cursor.options())
+            .field("options", &self.cursor.options)
             .finish_non_exhaustive()
     }
 }

@@ -514,11 +514,11 @@ impl Shared {
         let Siblings { parent, depth, children } = &*job.siblings;
         let mut opener = parent.opener;
         let name = &children[job.index].name;
-        let found = opener.open_ahead((parent.fd.as_fd(), parent.end_marker), name);
+        let found = opener.open(parent.fd.as_fd(), parent.end_marker, name);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit(&mut self.lock());
         }
-        let OpenDir { dir: fd, end_marker, .. } = found.ok()??;
+        let OpenDir { dir: fd, end_marker, .. } = found.ok()?;
         listing
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()

@@ -5,7 +5,7 @@ use crate::cursor::path::TreePath;
 use crate::error::Error;
 use crate::listing::listed_entry::ListedEntry;
 use crate::read_dir::entry::{Directory, NamedEntry};
-use crate::read_dir::entry_state::{EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -166,7 +166,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.updates.set_request(Request::SKIP);
+        self.updates.merge(EntryState::SKIP);
     }
 
     /// Tells the walk to skip the rest of this directory. The walk neither descends into this entry
@@ -185,7 +185,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.updates.set_request(Request::SKIP_REST);
+        self.updates.merge(EntryState::SKIP_REST);
     }
 
     /// Tells the walk to descend into this entry even if it is a symbolic link.
@@ -209,7 +209,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.updates.set_request(Request::FOLLOW);
+        self.updates.merge(EntryState::FOLLOW);
     }
 }
 

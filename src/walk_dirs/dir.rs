@@ -2,22 +2,22 @@
 //! which directory comes next, nor how one is opened.
 
 use super::part::{LevelWork, Part, Visit};
-use super::subdirs::{Candidates, Subdirs};
-use crate::cursor::CurrentDir;
+use super::subdirs::Subdirs;
+use crate::cursor::Cursor;
 use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
-use crate::cursor::report::{Reading, Remainder};
+use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::name::Name;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::{Directory, Entry};
-use crate::read_dir::entry_state::{EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use crate::read_dir::records::Phase;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -62,6 +62,8 @@ pub struct Dir<'a, S = ()> {
     /// Whether the directory yields entries. It yields none at a second visit, nor at the
     /// maximum depth.
     has_entries: bool,
+    /// The reason why the directory cannot be read.
+    unreadable: Option<Errno>,
     state: &'a mut S,
     /// The path of the directory, with its NUL.
     path: &'a [u8],
@@ -76,28 +78,35 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(crate) fn visit(part: &'a mut Part<S>, buffer: &'a mut Buffer) -> Self {
         let Part { cursor, subdirs, updates, .. } = part;
-        let max_depth = cursor.options().max_depth;
-        let current = cursor.visit();
-        let is_second_visit = current.remaining.visit == Visit::Second;
-        let parent = if is_second_visit { current.parent() } else { None };
-        let bounds = current.bounds;
-        let has_entries = !is_second_visit && bounds.depth < max_depth;
-        let unreadable = current.unreadable.filter(|_| has_entries);
-        // If nothing can be entered, the walk does not need the entries that the caller does not
-        // read.
-        let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
-        let candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
-        let remainder = if is_dead_end { Remainder::Skipped } else { Remainder::Unread };
-        subdirs.begin(candidates, Reading { remainder, unreadable });
-        let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
-        let entries = current.entries(buffer, phase);
-        let CurrentDir { remaining: LevelWork { state, .. }, path, links, .. } = current;
+        let Cursor { options, root_parent, stack, links, path, unreadable, .. } = cursor;
+        let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
+        let bounds = top.bounds;
+        let is_second_visit = top.remaining.visit == Visit::Second;
+        let parent = match above.last() {
+            _ if !is_second_visit => None,
+            _ if bounds.depth == 0 => root_parent.as_deref().map(AsFd::as_fd),
+            // Another directory's descriptor would make the name act elsewhere.
+            above => above
+                .filter(|above| above.bounds.depth + 1 == bounds.depth)
+                .and_then(Level::open_dir),
+        };
+        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
+        let unreadable = unreadable.filter(|_| has_entries);
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
+        subdirs.begin(is_dead_end, unreadable);
+        let end_marker = top.end_marker;
+        let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
+        let mut entries = Entries::of(directory, buffer, end_marker);
+        if !has_entries || unreadable.is_some() {
+            entries.phase = Phase::Ended;
+        }
         Self {
             entries,
             parent,
             name_start: bounds.name_start,
             is_second_visit,
             has_entries,
+            unreadable,
             state,
             path: path.as_bytes_with_nul(),
             links,
@@ -263,9 +272,8 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        let reading = &mut self.subdirs.reading;
-        if let Some(errno) = reading.unreadable {
-            reading.end(); // reported here
+        if let Some(errno) = self.unreadable {
+            self.subdirs.reading.end(); // reported here
             return Err(self.wrap_error(errno));
         }
         if self.has_entries {
@@ -273,7 +281,7 @@ impl<'a, S> Dir<'a, S> {
             let is_empty = self.entries.phase == Phase::Empty;
             let rewound =
                 self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
-            rewound.inspect_err(|_| reading.skip())?; // reported here
+            rewound.inspect_err(|_| self.subdirs.reading.is_unread = false)?; // reported here
         }
         Ok(self.has_entries)
     }
@@ -301,7 +309,7 @@ impl<'a, S> Dir<'a, S> {
     /// Each request copies the name. When the walk continues, it sorts the names, and looks up each
     /// yielded directory and link among them by a binary search.
     pub fn skip_name(&mut self, name: impl Name) {
-        self.request(name.bytes(), Request::SKIP);
+        self.request(name.bytes(), EntryState::SKIP);
     }
 
     /// Tells the walk to descend into the entry `name`, even if it is a symbolic link: see
@@ -320,7 +328,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn follow_name(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), Request::FOLLOW)
+        self.request(name.bytes(), EntryState::FOLLOW)
     }
 
     /// Tells the walk to descend into the directory `name`, even if it is never yielded or was
@@ -364,10 +372,10 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Same as [`skip_name`](Self::skip_name).
     pub fn enter(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), Request::ENTER)
+        self.request(name.bytes(), EntryState::ENTER)
     }
 
-    fn request(&mut self, name: &[u8], request: Request) -> bool {
+    fn request(&mut self, name: &[u8], request: EntryState) -> bool {
         self.subdirs.merge(self.updates);
         self.subdirs.request(name, request)
     }

@@ -290,14 +290,11 @@ impl<S: Clone> WalkDirs<S> {
 
 impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Part { cursor, second_visits, .. } = &self.part;
+        let cursor = &self.part.cursor;
         let mut shown = f.debug_struct("WalkDirs");
-        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path().as_bytes())));
-        shown.field("depth", &cursor.levels().last().map_or(0, |top| top.bounds.depth));
-        shown
-            .field("options", cursor.options())
-            .field("second_visits", second_visits)
-            .finish_non_exhaustive()
+        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path.as_bytes())));
+        shown.field("depth", &cursor.stack.levels.last().map_or(0, |top| top.bounds.depth));
+        shown.field("options", &cursor.options).finish_non_exhaustive()
     }
 }
 
@@ -319,7 +316,6 @@ impl<S> fmt::Debug for WalkDirs<S> {
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkDirsOptions<S = ()> {
     options: Options,
-    second_visits: bool,
     buffer_capacity: usize,
     state: S,
 }
@@ -327,12 +323,7 @@ pub struct WalkDirsOptions<S = ()> {
 /// Same as [`WalkDirs::options`].
 impl Default for WalkDirsOptions {
     fn default() -> Self {
-        Self {
-            options: Options::default(),
-            second_visits: false,
-            buffer_capacity: Buffer::DEFAULT_CAPACITY,
-            state: (),
-        }
+        Self { options: Options::default(), buffer_capacity: Buffer::DEFAULT_CAPACITY, state: () }
     }
 }
 
@@ -371,8 +362,7 @@ impl<S> WalkDirsOptions<S> {
     /// by its path takes an allocation, and an additional `openat` and `close`.
     #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
-        self.second_visits = yes;
-        self.options.keep_root_parent = yes;
+        self.options.second_visits = yes;
         self
     }
 
@@ -430,12 +420,12 @@ impl<S> WalkDirsOptions<S> {
     /// second visits, the state is cloned for the last one, too. Each level keeps a state in
     /// memory. [`run_parallel`](WalkDirs::run_parallel) makes additional clones.
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
-        let Self { options, second_visits, buffer_capacity, .. } = self;
-        WalkDirsOptions { options, second_visits, buffer_capacity, state: of_root }
+        let Self { options, buffer_capacity, .. } = self;
+        WalkDirsOptions { options, buffer_capacity, state: of_root }
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
-        let mut part = Part::new(self.options, self.second_visits, self.state);
+        let mut part = Part::new(self.options, self.state);
         part.cursor.begin(roots, path);
         WalkDirs { part, buffer: Buffer::with_capacity(self.buffer_capacity) }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cursor.roots    the trees after this one        /var
-//! cursor.levels   the levels with pending names   /usr           share         doc
+//! cursor.stack    the levels with pending names   /usr           share         doc
 //! subdirs         the pending names               lib sbin src   icons man     adduser apt bash
 //! cursor.path     the path of the last name       /usr/share/doc
 //! ```
@@ -37,8 +37,8 @@ use crate::cursor::Cursor;
 use crate::cursor::options::Options;
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
+use crate::read_dir::entries::Entries;
 use crate::read_dir::entry_state::EntryUpdates;
-use crate::read_dir::records::Phase;
 use crate::sync::Arc;
 
 /// The part of a tree that one thread has to walk.
@@ -47,7 +47,6 @@ pub(crate) struct Part<S> {
     pub(crate) subdirs: Subdirs,
     /// The updates of the entry yielded last.
     pub(crate) updates: EntryUpdates,
-    pub(crate) second_visits: bool,
     /// The state that each root begins with.
     pub(crate) root_state: S,
 }
@@ -74,16 +73,6 @@ pub(crate) enum Visit {
     Second,
 }
 
-/// The result of a step.
-enum Step {
-    /// There is a directory to visit, for the first or the second time.
-    Visit,
-    /// Another step is needed.
-    Continue,
-    /// No directory is pending.
-    End,
-}
-
 impl<S> LevelWork<S> {
     /// Creates the work of a level whose names will start at this offset.
     #[inline]
@@ -101,19 +90,18 @@ impl<S> LevelWork<S> {
 
 impl<S> Part<S> {
     /// Creates a part without roots and levels.
-    pub(crate) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
+    pub(crate) fn new(options: Options, root_state: S) -> Self {
         Self {
             cursor: Cursor::new(options),
             subdirs: Subdirs::default(),
             updates: EntryUpdates::default(),
-            second_visits,
             root_state,
         }
     }
 
     /// Creates a part without roots and levels for another thread.
     pub(crate) fn new_empty(&self, root_state: S) -> Self {
-        Self::new(*self.cursor.options(), self.second_visits, root_state)
+        Self::new(self.cursor.options, root_state)
     }
 
     /// Abandons all that is pending.
@@ -127,7 +115,7 @@ impl<S> Part<S> {
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         let Self { subdirs, updates, .. } = self;
-        subdirs.reading.is_unread() || subdirs.is_unresolved || !updates.is_empty()
+        subdirs.reading.is_unread || subdirs.is_unresolved || !updates.is_empty()
     }
 
     /// Reads the remaining entries of the current directory, if the walk needs them, and decides
@@ -137,13 +125,16 @@ impl<S> Part<S> {
     pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
         let Self { cursor, subdirs, updates, .. } = self;
         subdirs.merge(updates);
-        if subdirs.reading.is_unread() {
+        if subdirs.reading.is_unread {
+            let top = cursor.stack.top_mut();
+            let end_marker = top.end_marker;
+            let (directory, _) = top.directory_and_remaining(&cursor.path);
             if let Some(errno) = subdirs.reading.end() {
-                return Err(cursor.error(errno));
+                return Err(directory.error(errno));
             }
             // From the first entry on, because a cookie may lead elsewhere. If no entry was
             // yielded, the position is presumably still there.
-            let mut entries = cursor.visit().entries(buffer, Phase::Reading);
+            let mut entries = Entries::of(directory, buffer, end_marker);
             entries
                 .rewind()
                 .or_else(|error| if subdirs.has_yielded { Err(error) } else { Ok(()) })?;
@@ -158,14 +149,14 @@ impl<S> Part<S> {
 
     #[inline]
     fn pop_level(&mut self) {
-        let work = self.cursor.pop();
+        let work = self.cursor.stack.pop();
         self.subdirs.pending.truncate(work.names_start);
     }
 
     /// Asserts what holds between two steps.
     fn check(&self) {
-        self.cursor.check();
-        let (levels, pending_end) = (self.cursor.levels(), self.subdirs.pending.len());
+        self.cursor.stack.check();
+        let (levels, pending_end) = (&self.cursor.stack.levels[..], self.subdirs.pending.len());
         let Some(top) = levels.last() else {
             return assert_eq!(pending_end, 0, "names are pending at no level");
         };
@@ -196,71 +187,70 @@ impl<S: Clone> Part<S> {
     #[inline(always)]
     pub(crate) fn step_to_visit(&mut self) -> Result<bool, Error> {
         loop {
-            match self.step()? {
-                Step::Visit => return Ok(true),
-                Step::Continue => {}
-                Step::End => return Ok(false),
+            if cfg!(debug_assertions) {
+                self.check();
+            }
+            let Some(top) = self.cursor.stack.levels.last() else { return self.open_root() };
+            let is_visit = if top.remaining.next_start < self.subdirs.pending.len() {
+                self.descend()?
+            } else if top.remaining.visit == Visit::First {
+                self.begin_second_visit()?
+            } else {
+                if self.cursor.stack.is_level_above_closed() {
+                    self.reopen_parent()?;
+                }
+                self.pop_level();
+                false
+            };
+            if is_visit {
+                return Ok(true);
             }
         }
     }
 
-    #[inline(always)]
-    fn step(&mut self) -> Result<Step, Error> {
-        if cfg!(debug_assertions) {
-            self.check();
-        }
-        let Some(top) = self.cursor.levels().last() else { return self.open_root() };
-        if top.remaining.next_start < self.subdirs.pending.len() {
-            self.descend()
-        } else if top.remaining.visit == Visit::First {
-            self.begin_second_visit()
-        } else if self.cursor.is_level_above_closed() {
-            self.reopen_parent().map(|()| Step::Continue)
-        } else {
-            self.pop_level();
-            Ok(Step::Continue)
-        }
-    }
-
     #[cold]
-    fn open_root(&mut self) -> Result<Step, Error> {
-        if !self.cursor.has_roots() {
-            return Ok(Step::End);
+    fn open_root(&mut self) -> Result<bool, Error> {
+        if self.cursor.roots.is_empty() {
+            return Ok(false);
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
-        let work = LevelWork::new(self.second_visits, 0, state);
-        self.cursor.open_root(work, &mut || false).map(|_| Step::Visit)
+        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
+        self.cursor.open_root(work, &mut || false)
     }
 
     /// Opens the first pending directory of the current one.
     #[inline(always)]
-    fn descend(&mut self) -> Result<Step, Error> {
-        let Self { cursor, second_visits, subdirs, .. } = self;
+    fn descend(&mut self) -> Result<bool, Error> {
+        let Self { cursor, subdirs, .. } = self;
         let pending = &mut subdirs.pending;
-        let PendingName { state, name, end } = pending.get(cursor.top().remaining.next_start);
-        cursor.set_name(name.to_bytes_with_nul());
+        let PendingName { state, name, end } = pending.get(cursor.stack.top().remaining.next_start);
+        cursor.path.set_name(cursor.stack.top().bounds.path_end, name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: after a panic
         // meanwhile, it is not lost.
         let child = match cursor.open(state, name, &mut || false) {
             Ok(Some(child)) => child,
             none => {
-                cursor.remaining_mut().finish_name(pending, end);
-                return none.map(|_| Step::Continue);
+                cursor.stack.top_mut().remaining.finish_name(pending, end);
+                return none.map(|_| false);
             }
         };
-        let parent = &cursor.top().remaining;
+        let parent = &cursor.stack.top().remaining;
         // The last child replaces its parent, unless that has a second visit, and inherits the
         // state.
-        if end == pending.len() && parent.visit == Visit::Only && cursor.can_replace_top() {
+        if end == pending.len()
+            && parent.visit == Visit::Only
+            && !cursor.stack.is_level_above_closed()
+        {
             pending.truncate(parent.names_start);
             let work = cursor.replace_top(child);
             work.next_start = work.names_start;
         } else {
             let state = parent.state.clone(); // first: if it panics, nothing is lost
-            cursor.remaining_mut().finish_name(pending, end);
-            cursor.push(child, LevelWork::new(*second_visits, pending.len(), state));
+            cursor.stack.top_mut().remaining.finish_name(pending, end);
+            let work = LevelWork::new(cursor.options.second_visits, pending.len(), state);
+            cursor.push(child, work);
         }
-        Ok(Step::Visit)
+        Ok(true)
     }
 
     /// Reopens the parent of the current directory, in which nothing is pending. If the parent is
@@ -275,38 +265,40 @@ impl<S: Clone> Part<S> {
             top.next_start = names_start;
             parent.shared.as_ref().is_none_or(|shared| shared.loss.note())
         };
-        cursor.reopen_level_above(lose, &mut || false)
+        cursor.reopen_level_above(
+            |parent| parent.shared.as_ref()?.path_by_names(),
+            lose,
+            &mut || false,
+        )
     }
 
     /// Prepares the second visit of the current directory, with its parent open. If other threads
     /// are still at the level or below it, the last of them makes the visit. A lost level has none.
     #[cold]
-    fn begin_second_visit(&mut self) -> Result<Step, Error> {
+    fn begin_second_visit(&mut self) -> Result<bool, Error> {
         // The parent first: `Dir::parent_and_name` returns it, and `..` leads to it only while the
         // child is open.
-        if self.cursor.is_level_above_closed() {
-            self.reopen_parent()?;
-        }
+        self.reopen_parent()?;
         self.leave_shared_level()?;
-        if self.cursor.top().open_dir().is_none() {
+        if self.cursor.stack.top().open_dir().is_none() {
             self.pop_level();
-            return Ok(Step::Continue);
+            return Ok(false);
         }
-        let work = self.cursor.remaining_mut();
+        let work = &mut self.cursor.stack.top_mut().remaining;
         work.visit = Visit::Second;
         work.next_start = work.names_start;
-        // Names that were split off may still be there.
-        self.subdirs.pending.truncate(work.names_start);
-        self.cursor.reset_path();
-        Ok(Step::Visit)
+        self.subdirs.pending.truncate(work.names_start); // names that were split off may still be there
+        let path_end = self.cursor.stack.top().bounds.path_end;
+        self.cursor.path.truncate_to(path_end);
+        Ok(true)
     }
 
     /// Gives up the current level if this thread shares it. While others are at the level or below
     /// it, the level is lost to this thread. If this thread is the last one there, and its part
     /// began there, pushes the level's parent.
     fn leave_shared_level(&mut self) -> Result<(), Error> {
-        let is_first = self.cursor.levels().len() == 1;
-        let top = self.cursor.remaining_mut();
+        let is_first = self.cursor.stack.levels.len() == 1;
+        let top = &mut self.cursor.stack.top_mut().remaining;
         // Cloned first: if it panics, nothing is lost.
         let parent_state =
             top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.parent_state());
@@ -314,29 +306,20 @@ impl<S: Clone> Part<S> {
         // called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut shared) = Arc::into_inner(shared) else {
-            self.cursor.lose_top();
+            self.cursor.stack.lose_top();
             return Ok(());
         };
         // The shared level held its parent. Now this thread holds the parent, and gives it up in
         // turn when it leaves that level.
-        let parent = shared.parent.take().zip(parent_state);
-        let result = parent.map_or(Ok(()), |(parent, state)| self.insert_parent(parent, state));
+        if let Some((parent, state)) = shared.parent.take().zip(parent_state) {
+            let level = parent.level;
+            let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
+            self.cursor.insert_level_above(level, work);
+        }
+        let result = self.reopen_parent();
         if shared.loss.is_noted() {
-            self.cursor.lose_top(); // only now: until here, `..` began there
+            self.cursor.stack.lose_top(); // only now: until here, `..` began there
         }
         result
-    }
-
-    /// Inserts `parent` above the first level. If it cannot be found, it is lost, as in
-    /// [`reopen_parent`](Self::reopen_parent).
-    fn insert_parent(&mut self, parent: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
-        let shared = Arc::clone(&parent);
-        let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
-        self.cursor.insert_level_above(
-            shared.level,
-            || shared.path_by_names(),
-            work,
-            || shared.loss.note(),
-        )
     }
 }

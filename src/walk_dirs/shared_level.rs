@@ -9,7 +9,7 @@
 //!
 //! This module does not know which names are pending there, nor how many threads there are.
 
-use crate::cursor::reopen::{ClosedLevel, OpenLevel};
+use crate::cursor::reopen::{ClosedLevel, OpenLevel, PathByNames};
 use crate::cursor::report::Loss;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
@@ -40,14 +40,12 @@ impl<S> SharedLevel<S> {
     }
 
     /// Returns the path by names to this level: its start, and the levels on it.
-    pub(crate) fn path_by_names(
-        &self,
-    ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
+    pub(crate) fn path_by_names(&self) -> Option<PathByNames<'_>> {
         let mut levels: Vec<_> =
             iter::successors(Some(self), |level| level.parent.as_deref()).collect();
         let root = levels.pop()?;
         let start = OpenLevel { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
-        Some((start, levels.into_iter().rev().map(|level| level.level)))
+        Some((start, levels.into_iter().rev().map(|level| level.level).collect()))
     }
 
     /// Returns a clone of the parent's state.
@@ -135,7 +133,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |parent, _| child(parent));
-        assert_eq!(levels.path_by_names().unwrap().1.count(), 20_000);
+        assert_eq!(levels.path_by_names().unwrap().1.len(), 20_000);
         thread::Builder::new()
             .stack_size(64 * 1024)
             .spawn(|| drop(levels))

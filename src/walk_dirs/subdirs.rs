@@ -12,7 +12,7 @@ use super::pending::Pending;
 use crate::cursor::report::Reading;
 use crate::listing::Listing;
 use crate::read_dir::entry::Entry;
-use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use std::ffi::CStr;
 
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the
@@ -36,7 +36,7 @@ pub(crate) struct Subdirs {
 
 /// The subdirectories that the walk may enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Candidates {
+enum Candidates {
     /// Those that are yielded, and those that the caller names.
     Yielded,
     /// Those that the caller names.
@@ -50,15 +50,16 @@ impl Subdirs {
     pub(crate) fn clear(&mut self) {
         self.pending.truncate(0);
         self.name_requests.clear();
-        self.reading = Reading::default();
+        self.reading.is_unread = false;
         self.is_unresolved = false;
     }
 
-    /// Begins a directory. Its names are pushed after all others.
+    /// Begins a directory. Its names are pushed after all others. In a dead end nothing can be
+    /// entered, so the walk does not need the entries that the caller does not read.
     #[inline]
-    pub(crate) fn begin(&mut self, candidates: Candidates, reading: Reading) {
-        self.candidates = candidates;
-        self.reading = reading;
+    pub(crate) fn begin(&mut self, is_dead_end: bool, unreadable: Option<rustix::io::Errno>) {
+        self.candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
+        self.reading = Reading { is_unread: !is_dead_end, unreadable };
         self.has_yielded = false;
         self.level_start = self.pending.len();
     }
@@ -88,7 +89,7 @@ impl Subdirs {
     /// Notes the entries of `listing`, in its order, in place of the entries noted before.
     #[inline(never)]
     pub(crate) fn note_all(&mut self, listing: &Listing) {
-        self.reading.end();
+        self.reading.is_unread = false;
         self.begin_again();
         for entry in listing {
             if let Some(state) = EntryState::from_type(entry.d_type()) {
@@ -112,18 +113,18 @@ impl Subdirs {
         let state = self.pending.merge(self.last_start, updates);
         self.is_unresolved |= state.resolve().is_none();
         // Of the requests for a name and for its entry, the last one counts.
-        if !self.name_requests.requests.is_empty() && updates.request() != Request::NONE {
+        if !self.name_requests.requests.is_empty() && !updates.request().is_empty() {
             let name = self.pending.get(self.last_start).name.to_bytes();
-            self.name_requests.push(EntryState::from_request(updates.request()), name, false);
+            self.name_requests.push(updates.request(), name, false);
         }
     }
 
     /// Notes a request for a name. Returns whether the walk may enter any subdirectory here.
-    pub(crate) fn request(&mut self, name: &[u8], request: Request) -> bool {
+    pub(crate) fn request(&mut self, name: &[u8], request: EntryState) -> bool {
         if self.candidates == Candidates::None {
             return false;
         }
-        self.name_requests.push(EntryState::from_request(request), name, false);
+        self.name_requests.push(request, name, false);
         self.is_unresolved = true;
         true
     }
@@ -132,7 +133,7 @@ impl Subdirs {
     /// what the caller names.
     #[inline]
     pub(crate) fn skip_all(&mut self) {
-        self.reading.skip();
+        self.reading.is_unread = false;
         self.pending.truncate(self.level_start);
         self.name_requests.clear();
         if self.candidates == Candidates::Yielded {
@@ -255,7 +256,8 @@ impl NameRequests {
     /// the order of the last request for each.
     fn not_pending(&mut self) -> impl Iterator<Item = (EntryState, &[u8])> {
         self.requests.retain(|request| {
-            let is_entered = matches!(request.updates.request(), Request::ENTER | Request::FOLLOW);
+            let is_entered =
+                matches!(request.updates.request(), EntryState::ENTER | EntryState::FOLLOW);
             !request.is_pending && is_entered
         });
         self.requests.sort_unstable_by_key(|request| request.name_start);

@@ -11,7 +11,6 @@ use crate::read_dir::buffer::Buffer;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, PoisonError, mpsc, thread};
 use crate::walk_dirs::part::Part;
-use std::marker::PhantomData;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use work_queue::{WorkQueue, Workers};
@@ -91,8 +90,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
         let workers = Workers { queue: &self.queue, start: AssertUnwindSafe(&start) };
         workers.start_next();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let on_its_thread = PhantomData;
-            let mut worker = Worker { part, buffer, workers, index, on_its_thread };
+            let mut worker = Worker { part, buffer, workers, index };
             let result = (self.work)(&mut worker);
             worker.leave();
             result

@@ -38,11 +38,11 @@ impl<S: Clone> Part<S> {
         // every directory would take time quadratic in the depth.
         let shallowest = self.pending_from(self.subdirs.pending.unsplit_start);
         self.subdirs.pending.unsplit_start = match &shallowest {
-            Some((index, _)) => self.cursor.levels()[*index].remaining.names_start,
+            Some((index, _)) => self.cursor.stack.levels[*index].remaining.names_start,
             None => self.subdirs.pending.len(),
         };
         // Roots first: each is a whole tree, and takes no descriptor.
-        if self.cursor.has_roots() {
+        if !self.cursor.roots.is_empty() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
             if let Some(cursor) = self.cursor.split_off_roots(threads, shallowest.is_some()) {
                 return Some(Self { cursor, ..self.new_empty(root_state) });
@@ -60,10 +60,10 @@ impl<S: Clone> Part<S> {
     ) -> Option<Self> {
         // The shallowest level has the largest subtrees. If it is closed, there is no descriptor to
         // duplicate.
-        let levels = self.cursor.levels();
+        let levels = &self.cursor.stack.levels;
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
-            let open = self.cursor.shallowest_open_index().unwrap_or(levels.len() - 1);
+            let open = self.cursor.stack.shallowest_open_index().unwrap_or(levels.len() - 1);
             self.pending_from(levels[open].remaining.names_start)?
         } else {
             shallowest
@@ -79,7 +79,9 @@ impl<S: Clone> Part<S> {
         // If this process has no permission to search the directory, no name in it can be opened.
         // Nor does `..` lead to its parent, for the last thread there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
-        if self.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
+        if self.cursor.options.second_visits
+            && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno))
+        {
             if !is_closed {
                 self.subdirs.pending.unsplit_start = names.end; // its subtree may be split off
             }
@@ -87,14 +89,14 @@ impl<S: Clone> Part<S> {
         }
         let state = level.remaining.state.clone();
         let root_state = self.root_state.clone();
-        let work = LevelWork::new(self.second_visits, 0, state);
+        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
         let mut cursor = self.cursor.split_off_level(index, work)?;
         // From now on the last thread at the level makes the second visit.
-        if self.second_visits {
-            cursor.remaining_mut().shared = Some(self.share_levels(index)?);
+        if self.cursor.options.second_visits {
+            cursor.stack.top_mut().remaining.shared = Some(self.share_levels(index)?);
         }
         // Last: if `clone` panics, nothing is lost.
-        self.cursor.remaining_at_mut(index).next_start = end;
+        self.cursor.stack.levels[index].remaining.next_start = end;
         let mut part = Self { cursor, ..self.new_empty(root_state) };
         part.subdirs.pending = self.subdirs.pending.copy(names.start..end);
         Some(part)
@@ -103,7 +105,7 @@ impl<S: Clone> Part<S> {
     /// Returns the shallowest level with pending names at or after the offset `start`, and their
     /// range. Skips levels without names, of which a chain with second visits has many.
     fn pending_from(&self, mut start: usize) -> Option<(usize, Range<usize>)> {
-        let levels = self.cursor.levels();
+        let levels = &self.cursor.stack.levels;
         let pending_end = self.subdirs.pending.len();
         while start < pending_end {
             let child = levels.partition_point(|level| level.remaining.names_start <= start);
@@ -121,10 +123,10 @@ impl<S: Clone> Part<S> {
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         // The levels above a shared one are shared, too. A level must be shared before anything
         // below it is split off, because the other thread may finish that at once.
-        let first_unshared = self.cursor.levels()[..=index]
+        let first_unshared = self.cursor.stack.levels[..=index]
             .partition_point(|level| level.remaining.shared.is_some());
         for index in first_unshared..=index {
-            let levels = self.cursor.levels();
+            let levels = &self.cursor.stack.levels;
             let level = &levels[index];
             let closed = ClosedLevel { bounds: level.bounds, identity: level.identity()? };
             let state = level.remaining.state.clone();
@@ -134,9 +136,9 @@ impl<S: Clone> Part<S> {
                 None => Some(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?),
             };
             let shared = SharedLevel::new(parent, root, closed, state);
-            self.cursor.remaining_at_mut(index).shared = Some(shared);
+            self.cursor.stack.levels[index].remaining.shared = Some(shared);
         }
-        self.cursor.levels()[index].remaining.shared.clone()
+        self.cursor.stack.levels[index].remaining.shared.clone()
     }
 }
 
@@ -181,12 +183,12 @@ mod tests {
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
             let part = &mut walk.part;
-            if part.cursor.top().bounds.depth < levels {
+            if part.cursor.stack.top().bounds.depth < levels {
                 continue;
             }
             while let Some(other) = part.split_off(1) {
                 parts.count += 1;
-                parts.longest = parts.longest.max(other.cursor.path().len());
+                parts.longest = parts.longest.max(other.cursor.path.len());
             }
             check(part);
         }
@@ -200,7 +202,7 @@ mod tests {
         const LEVELS: usize = 100;
         let parts = split_comb(LEVELS, "m", false, |part| {
             let (searched_from, levels) =
-                (part.subdirs.pending.unsplit_start, part.cursor.levels());
+                (part.subdirs.pending.unsplit_start, &part.cursor.stack.levels);
             let searched =
                 levels.iter().filter(|level| level.remaining.names_start >= searched_from).count();
             assert!(

@@ -8,7 +8,6 @@ use crate::read_dir::buffer::Buffer;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::part::Part;
 use std::fmt;
-use std::marker::PhantomData;
 
 /// A thread of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It yields directories in
 /// the same way as a [`WalkDirs`](crate::WalkDirs), each directory to exactly one thread.
@@ -29,11 +28,10 @@ use std::marker::PhantomData;
 pub struct Worker<'scope, S = ()> {
     pub(super) part: Part<S>,
     pub(super) buffer: Buffer,
+    /// It also makes the worker not `Send`. To make the worker `Send` later breaks no program; to
+    /// take `Send` away again would.
     pub(super) workers: Workers<'scope, Part<S>>,
     pub(super) index: usize,
-    /// Makes the worker not `Send`. Making it `Send` later breaks no program. Taking `Send` away
-    /// would.
-    pub(super) on_its_thread: PhantomData<*const ()>,
 }
 
 impl<S: Clone + Send> Worker<'_, S> {
@@ -140,7 +138,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     pub(crate) fn leave(self) {
         let Self { part, workers, .. } = self;
         // Before `leave`: if this is the last busy thread, the others end as soon as it has left.
-        if part.cursor.is_done() {
+        if part.cursor.roots.is_empty() && part.cursor.stack.levels.is_empty() {
             drop(part); // before it leaves: the state's destructor may panic
         } else {
             workers.push(part);
