@@ -141,8 +141,13 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         self.stack.close_excess();
         match self.try_open(state, name) {
-            Ok(found) if self.links.is_empty() => Ok(Some(found)),
-            opened => self.open_child_slow(state, name, opened, free_descriptor),
+            Ok(found) => {
+                if !self.links.is_empty() {
+                    self.check_loop(found.dir.as_fd())?;
+                }
+                Ok(Some(found))
+            }
+            Err(errno) => self.open_child_slow(state, name, errno, free_descriptor),
         }
     }
 
@@ -156,22 +161,23 @@ impl<T> Cursor<T> {
         self.opener.open(top.dir(), top.end_marker, name)
     }
 
-    /// Returns an error if `dir`, a child that was opened in advance, is a loop.
+    /// Returns an error if `dir`, a child of the current directory, is a loop.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(dir, depth).map_err(|refusal| self.refusal(refusal))
     }
 
-    /// Continues [`open`](Self::open) where links are followed, or after an error.
+    /// Continues [`open`](Self::open) after an error.
     #[cold]
     fn open_child_slow(
         &mut self,
         state: EntryState,
         name: &CStr,
-        mut opened: Result<OpenDir, Errno>,
+        errno: Errno,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<OpenDir>, Error> {
+        let mut opened = Err(errno);
         loop {
             return match self.resolve_child(state, name, opened) {
                 Ok(found) => Ok(found),

@@ -131,9 +131,8 @@ impl Opener {
     ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
             match raw_open::below_on_mount(dir, name, self.flags) {
-                Ok(dir) => return Ok(OpenDir { dir, end_marker, unreadable: None }),
                 Err(Errno::NOSYS | Errno::PERM) => {}
-                Err(errno) => return Err(errno),
+                opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
             }
         }
         self.open_without_openat2(dir, name)

@@ -191,19 +191,18 @@ impl<S: Clone> Part<S> {
                 self.check();
             }
             let Some(top) = self.cursor.stack.levels.last() else { return self.open_root() };
-            let is_visit = if top.remaining.next_start < self.subdirs.pending.len() {
-                self.descend()?
-            } else if top.remaining.visit == Visit::First {
-                self.begin_second_visit()?
-            } else {
-                if self.cursor.stack.is_level_above_closed() {
-                    self.reopen_parent()?;
+            if top.remaining.next_start < self.subdirs.pending.len() {
+                if self.descend()? {
+                    return Ok(true);
                 }
+            } else if top.remaining.visit == Visit::First {
+                if self.begin_second_visit()? {
+                    return Ok(true);
+                }
+            } else if self.cursor.stack.is_level_above_closed() {
+                self.reopen_parent()?;
+            } else {
                 self.pop_level();
-                false
-            };
-            if is_visit {
-                return Ok(true);
             }
         }
     }
@@ -255,6 +254,7 @@ impl<S: Clone> Part<S> {
 
     /// Reopens the parent of the current directory, in which nothing is pending. If the parent is
     /// lost, its names cannot be opened any more.
+    #[cold]
     fn reopen_parent(&mut self) -> Result<(), Error> {
         let Self { cursor, subdirs, .. } = self;
         let lose = |[parent, top]: [&mut LevelWork<S>; 2]| {
