@@ -149,7 +149,7 @@ impl Opener {
     /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
     /// `None` for another mount under `same_mount`.
     pub(crate) fn examine(
-        &self,
+        self,
         opened: Result<OpenDir, Errno>,
         dir: BorrowedFd<'_>,
         name: &CStr,
@@ -168,18 +168,14 @@ impl Opener {
 
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
     /// `None` for another mount under `same_mount`.
-    pub(crate) fn follow(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-    ) -> Result<Option<OpenDir>, Errno> {
+    pub(crate) fn follow(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<OpenDir>, Errno> {
         let flags = raw_open::DIRECTORY | self.flags;
         let found = OpenDir::open(|extra| raw_open::at(dir, name, flags | extra))?;
         self.on_mount(dir, found)
     }
 
     /// Returns `found`, unless it is on another mount than `dir` under `same_mount`.
-    fn on_mount(&self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
+    fn on_mount(self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
         let mount = |dir| Identity::of(dir).map(|identity| identity.mount);
         let is_entered = !self.same_mount || mount(dir)? == mount(found.dir.as_fd())?;
         Ok(is_entered.then_some(found))
