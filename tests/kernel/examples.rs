@@ -48,7 +48,7 @@ fn examples_need_no_listed_types() {
     machine::skip_unless("examples without types", compared);
 }
 
-/// Makes the directory `tree`, which belongs to `nobody` with all its contents.
+/// Makes the directory `tree`, which belongs to an ordinary user with all its contents.
 fn fill(at: &Path, _: Part) {
     let tree = &at.join("tree");
     fs::create_dir(tree).unwrap();
@@ -75,10 +75,10 @@ fn outcomes(mounted: &Mounted) -> Vec<(Vec<String>, Vec<String>, Option<i32>)> {
     let entry_has_type =
         lendir::read_dir(&tree).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
     assert_eq!(entry_has_type, mounted.system.has_types);
-    // The user `nobody` may not be able to enter the directory where cargo built the programs, so
-    // they are copied. `cp` writes the copies, because a program that is open for writing does not
-    // start. A process that another test forks meanwhile would inherit a descriptor for writing
-    // from this process.
+    // The programs are copied, because an ordinary user may lack permission to search the directory
+    // where cargo built them. `cp` writes the copies, because a program that is open for writing
+    // does not start. A process that another test forks meanwhile would inherit a descriptor for
+    // writing from this process.
     let here = mounted.at.parent().expect("BUG: it is mounted at /");
     let programs = RUNS
         .map(|run| example(run[0]).get_program().to_owned())

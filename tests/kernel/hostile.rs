@@ -18,8 +18,8 @@ use std::path::Path;
 
 pub use scenarios::dots;
 
-/// For each misbehaviour of a server, `Entries`, `seek`, `Listing` and `std` yield the stated
-/// entries and end as stated.
+/// `Entries`, `seek`, `Listing` and `std` yield the stated entries and end as stated, whatever the
+/// server does wrong.
 #[test]
 fn every_scenario_ends_as_stated() {
     served("hostile::every_scenario_ends_as_stated", 120, || {

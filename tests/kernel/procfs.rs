@@ -148,7 +148,7 @@ fn refused_map_files_report_one_error() {
     if !geteuid().is_root() {
         return machine::skip(
             "map_files",
-            "root, to open a directory and then read it as `nobody`",
+            "root, to open a directory and then read it without privileges",
         );
     }
     let sleeping = Process::sleeping();

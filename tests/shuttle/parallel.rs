@@ -93,7 +93,7 @@ fn threads_visit_each_directory_once_in_order() {
     });
 }
 
-/// With 0 threads, a walk starts a thread for each core, more than the eight that always start. A
+/// A walk on 0 threads starts a thread for each core, more than the eight that always start. A
 /// thread keeps its directory for a while, so the other threads begin.
 #[test]
 fn walk_starts_a_thread_for_each_core() {
@@ -225,8 +225,8 @@ fn second_visit_has_the_state_of_the_first() {
             while let Some(mut dir) = worker.next().unwrap() {
                 let path = dir.path();
                 if dir.is_second_visit() {
-                    // The states are those of the directories on the path, and the count of this
-                    // one is complete.
+                    // Each directory on the path has a state, and the count of this directory is
+                    // complete.
                     let [.., above, own] = &dir.state()[..] else {
                         panic!("{dir:?} has lost its value")
                     };

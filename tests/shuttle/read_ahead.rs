@@ -1,4 +1,4 @@
-//! Trees that are read while threads read ahead: in every schedule the same as without them.
+//! Checks that a walk yields the same in every schedule of the threads that read ahead.
 
 use super::{explore, make};
 use crate::tree::{Random, Tree};
@@ -6,15 +6,15 @@ use lendir::{Order, Walk};
 use shuttle::rand::{Rng, thread_rng};
 use std::path::PathBuf;
 
-/// What comes of so many calls, with words that depend on the seed.
-fn read(tree: &mut Walk, words: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
+/// Returns the paths that this number of calls yields. The requests depend on `seed`.
+fn read(tree: &mut Walk, seed: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
     let mut come = Vec::new();
     while come.len() < calls {
         match tree.next() {
             Ok(None) => break,
             Err(error) => come.push(Err(error.path().to_owned())),
             Ok(Some(entry)) => {
-                match Random::of(&(words, entry.path())).below(12) {
+                match Random::of(&(seed, entry.path())).below(12) {
                     0 => entry.skip_subtree(),
                     1 => entry.skip_rest_of_dir(),
                     2 => entry.follow(),
@@ -34,9 +34,9 @@ fn threads_that_read_ahead_change_nothing() {
         let roots = ["", "m/m", "missing", "a"].map(|root| tree.path().join(root));
         let options =
             || Walk::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
-        let (words, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
-        let expected = read(&mut options().open_all(&roots), words, calls);
+        let (seed, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
+        let expected = read(&mut options().open_all(&roots), seed, calls);
         let ahead = options().read_ahead(thread_rng().gen_range(1..4));
-        assert_eq!(read(&mut ahead.open_all(&roots), words, calls), expected);
+        assert_eq!(read(&mut ahead.open_all(&roots), seed, calls), expected);
     });
 }

@@ -1,5 +1,5 @@
-//! What depends on the machine and on the test run: which tests are skipped, whether tests run in
-//! their long forms, and how long tests may take.
+//! Decides which tests are skipped, whether tests run in their long forms, and how much time a test
+//! has. These depend on the machine and on the test run.
 //!
 //! A skipped test prints one line, which `cargo test` does not capture.
 

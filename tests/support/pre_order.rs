@@ -1,4 +1,4 @@
-//! What a [`Walk`] yields, and a model of it over `std::fs` for all tests.
+//! Collects the items that a [`Walk`] yields, and builds the same items from `std::fs`.
 
 use super::scan::{Found, sorted, type_by_std};
 use super::tree::Random;
@@ -28,7 +28,7 @@ enum Request {
     Stat,
 }
 
-/// What a caller requests of each entry.
+/// The requests that a caller makes about each entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requests {
     None,

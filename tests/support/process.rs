@@ -82,10 +82,10 @@ impl Drop for Process {
     }
 }
 
-/// The user ID and the group ID of `nobody`.
+/// The IDs of an ordinary user and its group.
 pub const NOBODY: u32 = 65534;
 
-/// Runs `test` in a thread without privileges: as `nobody` if this process belongs to root,
+/// Runs `test` in a thread without privileges: as an ordinary user if this process belongs to root,
 /// otherwise as its user. Processes that the thread starts have no privileges, either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     in_thread(|| {

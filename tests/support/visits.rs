@@ -1,4 +1,4 @@
-//! What a [`WalkDirs`] yields, and a model of it over `std::fs::read_dir` for all tests.
+//! Collects the visits of a [`WalkDirs`], and builds the same visits from `std::fs::read_dir`.
 
 use super::scan::{self, Found, ORDERS, errno, sorted, type_by_std};
 use super::tree::Random;
@@ -47,7 +47,7 @@ pub enum What {
     Error(i32),
 }
 
-/// What the caller does with one directory.
+/// The calls and requests that a caller makes for one directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
     /// The number of entries to read one by one.

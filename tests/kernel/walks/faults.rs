@@ -226,8 +226,8 @@ fn is_lent(errno: c_int) -> bool {
     !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
-/// What is lost if each call of a kind fails once, with an error and without one, and the report if
-/// all calls fail.
+/// The paths that are lost with an error and without one if each call of a kind fails once, and the
+/// report if all calls fail.
 struct Expected {
     failed: Vec<PathBuf>,
     silent: Vec<PathBuf>,

@@ -210,7 +210,7 @@ fn failures(name: &str, errno: c_int) -> Vec<Scenario> {
     table
 }
 
-/// For each lie or error of a server, all walks yield the stated directories, entries and errors.
+/// All walks yield the stated directories, entries and errors for each lie or error of a server.
 #[test]
 fn lies_and_errors_lose_nothing_else() {
     served("walks::hostile::lies_and_errors_lose_nothing_else", 120, || {

@@ -1,4 +1,4 @@
-//! How a walk opens directories with `openat2`, and what it does if `openat2` fails.
+//! Checks that a walk opens directories with `openat2`, and that it falls back to `openat`.
 
 use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
 use super::{Report, SORTED, comb};
@@ -135,8 +135,8 @@ fn follow_name_survives_failed_opens() {
     });
 }
 
-/// By default, a mount point takes an `openat` after the `openat2` that reports the mount, and an
-/// `fstatfs` for the end marker.
+/// A mount point takes an `openat` after the `openat2` that reports the mount, and an `fstatfs` for
+/// the end marker. A walk enters mounts by default.
 #[test]
 fn mount_point_takes_two_more_calls() {
     const MOUNTS: u32 = 5;

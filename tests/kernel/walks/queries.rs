@@ -46,7 +46,7 @@ enum Call {
 enum Request {
     Skip,
     Follow,
-    /// By name only.
+    /// A request that is made by name only.
     Enter,
 }
 
@@ -73,7 +73,7 @@ struct Case {
     calls: BTreeMap<&'static str, Vec<Call>>,
     /// The requests for all names, before the first entry and after the last.
     by_name: [Option<Request>; 2],
-    /// What is at the name of the directory during the calls about it, and after them.
+    /// The file type at the name of the directory during the calls about it, and after them.
     in_place: [There; 2],
 }
 

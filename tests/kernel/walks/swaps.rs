@@ -28,7 +28,7 @@ use std::thread;
 const DEPTH: usize = 5;
 
 const TREE: &str = "made in the tree";
-/// The origin of directories that trade places with those of the tree.
+/// The origin of directories that trade places with directories of the tree.
 const TWINS: &str = "made as a twin";
 const OUTSIDE: &str = "OUTSIDE";
 
