@@ -643,7 +643,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
-    fn order_path_asks_for_types_that_the_directory_does_not_say() {
+    fn order_path_queries_types_that_are_not_listed() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("a")).unwrap();
         std::fs::File::create(dir.path().join("a.b")).unwrap();

@@ -1,4 +1,5 @@
-//! Allocations: none per entry, one per `Buffer`, two per `ReadDir`, and those of a `Listing`.
+//! Counts allocations: none per entry, one per `Buffer`, two per `ReadDir`, and as many for a
+//! `Listing` as its memory grows.
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::ORDERS;

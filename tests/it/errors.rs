@@ -1,4 +1,4 @@
-//! Errors of opening and reading are the kernel's, and never a panic.
+//! Checks that opening and reading return the errors of the kernel, with the known paths.
 
 use crate::fixture::numbered;
 use crate::support::process::{self, as_nobody};
@@ -19,9 +19,10 @@ fn errno<T>(result: Result<T, Error>) -> Option<i32> {
     result.err().map(|error| scan::errno(&error))
 }
 
-/// A number far above any descriptor that a test has open.
+/// Returns a descriptor that is not open: its number is far above any that a test has open.
 fn closed() -> BorrowedFd<'static> {
-    // SAFETY: no descriptor has this number, because no test opens a million of them: every call on it is refused.
+    // SAFETY: no descriptor has this number, because no test opens a million of them: every call on
+    // it is refused.
     unsafe { BorrowedFd::borrow_raw(1 << 20) }
 }
 
@@ -70,8 +71,8 @@ fn open_returns_the_error_of_the_kernel() {
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
 }
 
-/// Every character that `char::escape_debug` escapes is escaped, and every byte that is not UTF-8. Quotes delimit nothing here:
-/// whether `'` is escaped depends on the version of Rust.
+/// `Display` escapes every character that `char::escape_debug` escapes, and every byte that is not
+/// UTF-8. The test omits `'`, because its escape depends on the version of Rust.
 #[test]
 fn display_escapes_what_debug_escapes() {
     let shown = |path: &[u8]| {
@@ -92,9 +93,10 @@ fn display_escapes_what_debug_escapes() {
     }
 }
 
-/// `Error::new`, and `wrap_error` of a `ReadDir`. `tests/it/entry.rs` and `walk_dirs.rs` test the other two.
+/// `Error::new` and `ReadDir::wrap_error` give a path to an error of the caller.
+/// `tests/it/entry.rs` and `walk_dirs.rs` check the methods of `Entry` and `Dir`.
 #[test]
-fn callers_cause_gets_a_path() {
+fn wrap_error_adds_the_path_to_a_cause() {
     let dir = numbered(1);
     let missing = dir.path().join("missing");
     let cause = || io::Error::from_raw_os_error(libc::EPERM);
@@ -112,7 +114,7 @@ fn callers_cause_gets_a_path() {
 }
 
 #[test]
-fn error_has_the_path_that_is_known() {
+fn error_has_the_known_path() {
     fn path<T>(result: Result<T, Error>) -> String {
         let error = result.err().expect("it did not fail");
         assert_eq!((error.depth(), error.loop_ancestor()), (0, None));
@@ -149,7 +151,7 @@ fn reading_returns_the_error_of_the_kernel() {
         assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
         listing.read(lendir::open(dir.path()).unwrap()).unwrap();
         assert_eq!(errno(listing.read(descriptor)), Some(expected));
-        assert!(listing.is_empty(), "entries of another directory are left");
+        assert!(listing.is_empty(), "entries of another directory remain");
     }
     assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
 }
@@ -162,10 +164,10 @@ fn forbidden_directory_is_eacces() {
     create_dir(&secret).unwrap();
     set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
     as_nobody(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
-    remove_dir(&secret).unwrap(); // `Scratch` would open it first
+    remove_dir(&secret).unwrap(); // because `Scratch` could not open it
 }
 
-/// An iterator that is under way does not notice.
+/// An iterator over a directory that is already open needs no other descriptor.
 #[test]
 fn open_fails_without_a_descriptor() {
     process::run("errors::open_fails_without_a_descriptor", 60, || {

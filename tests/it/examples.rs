@@ -1,4 +1,4 @@
-//! The examples, as programs. `rm` has a module of its own.
+//! Runs the examples, except `rm`, which has a module of its own.
 
 use crate::fixture::{example, mixed, run, run_into, run_on_terminal, run_unprivileged};
 use crate::machine::{can_trace, skip, watchdog};
@@ -15,7 +15,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// What a user without privileges gets: the lines, sorted, the number of errors, and the exit status.
+/// Runs `command` without privileges. Returns the sorted lines of its output, the number of its
+/// errors, and its exit status.
 pub fn outcome(
     mut command: Command,
     dir: &Path,
@@ -37,7 +38,7 @@ fn sorted(lines: impl IntoIterator<Item = String>) -> Vec<String> {
     lines
 }
 
-/// In any order, these lines and so many errors.
+/// Checks that an example prints these lines, in any order, and this number of errors.
 fn check(name: &str, dir: &Path, args: &[&str], lines: &[impl AsRef<str>], errors: usize) {
     let lines = sorted(
         lines
@@ -49,7 +50,7 @@ fn check(name: &str, dir: &Path, args: &[&str], lines: &[impl AsRef<str>], error
 }
 
 #[test]
-fn wrong_usage_is_named() {
+fn example_names_its_usage() {
     for (name, args, complaint) in [
         ("compare", &["."][..], "usage: compare LEFT RIGHT"),
         ("copy", &["."], "usage: copy FROM TO"),
@@ -75,7 +76,7 @@ fn wrong_usage_is_named() {
     reason = "only the crate and its examples keep to the oldest Rust"
 )]
 #[test]
-fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_reported() {
+fn closed_pipe_is_quiet_and_full_device_an_error() {
     for (name, args) in [
         ("du", &["-j", "4", "/sys/bus", "/sys/class"][..]),
         ("find", &["-j", "2", "/sys/bus"]),
@@ -84,9 +85,9 @@ fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_report
         ("pids", &[]),
         ("watch", &[]),
     ] {
-        let (reader, nobody) = std::io::pipe().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = run_into(example(name).args(args), nobody);
+        let output = run_into(example(name).args(args), writer);
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         let output = run_into(
             example(name).args(args),
@@ -145,11 +146,11 @@ fn sorted_prints_all_names_by_bytes() {
 }
 
 #[test]
-fn what_may_not_be_read_is_an_error_and_the_rest_is_told() {
+fn example_reports_errors_and_reads_the_rest() {
     let tree = Tree::on_disk(|at| {
         make(at, &["a/locked/below/", "a/denied"]);
         fs::write(at.join("a/text"), "one\n").unwrap();
-        mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // which has no writer
+        mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // no process writes to it
     });
     for denied in ["a/denied", "a/locked"] {
         fs::set_permissions(tree.path().join(denied), Permissions::from_mode(0o000)).unwrap();
@@ -166,14 +167,14 @@ fn what_may_not_be_read_is_an_error_and_the_rest_is_told() {
     check("du", &["-s", "a", "missing"], &[&format!("{kib}\ta")], 2);
 }
 
-/// Files enough that each thread writes several times: one line must not stand in the middle of another.
+/// There are enough files for several writes of each thread. No line may interrupt another line.
 #[test]
 fn find_prints_whole_lines() {
     let dirs = (0..40).map(|dir| format!("wide/{dir}"));
     let files = (0..4000).map(|file| format!("wide/{}/{}{file}", file % 40, "x".repeat(file % 90)));
     let all: Vec<_> = ["wide".to_owned()].into_iter().chain(dirs).chain(files).collect();
     let tree = Tree::new(|at| make(at, &all[41..]));
-    symlink("wide", tree.path().join("link")).unwrap(); // which is not followed
+    symlink("wide", tree.path().join("link")).unwrap(); // `find` does not follow it
     for threads in ["0", "1", "3"] {
         check("find", tree.path(), &["-j", threads, "wide"], &all, 0);
         check(
@@ -193,7 +194,7 @@ fn grep_prints_lines_that_contain_the_text() {
         fs::write(at.join("a/text"), "one\ntwo two\nthree and one").unwrap();
         fs::write(at.join("a/b/bytes"), b"\xff one\n\xfe\n\ntw\xc3\n").unwrap();
         fs::write(at.join("a/b/binary"), "one\0two\n").unwrap();
-        // One directory, which one thread walks and several search.
+        // One thread walks this directory, and several threads search its files.
         (0..200).for_each(|number| {
             fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap();
         });
@@ -217,9 +218,10 @@ fn grep_prints_lines_that_contain_the_text() {
     assert_eq!(found, [r"./a/b/bytes:\xff one\n", r"./a/text:one\n", r"./a/text:three and one\n"]);
 }
 
-/// A file with several links counts once, as does a directory in two PATHs. Links are not followed.
+/// A file with several hard links counts once, and so does a directory that two arguments name.
+/// Symbolic links are not followed.
 #[test]
-fn du_adds_up_what_is_below() {
+fn du_adds_up_the_subtree() {
     let tree = Tree::on_disk(|at| {
         make(at, &["a/b/c/empty", "other/"]);
         for (path, bytes) in [
@@ -251,10 +253,11 @@ fn du_adds_up_what_is_below() {
     check("du", tree.path(), &["a"], &below, 0);
 }
 
-/// By ascending PID is the order of procfs; here it is that of any directory. `pids` takes the `self` of it, 30, for itself.
+/// `pids` lists the processes in the order of the directory. It omits its own process, which `self`
+/// names: here, 30.
 #[test]
 fn pids_lists_processes() {
-    let tree = Tree::of(&["6/", "sys/", "08/"]); // 6 ended midway
+    let tree = Tree::of(&["6/", "sys/", "08/"]); // 6 has no `comm`: the process has ended
     for (pid, name) in
         [("7", "one\n"), ("1", "a one\n"), ("4294967295", "a\tb\x1b\n"), ("30", "two\n")]
     {
@@ -291,7 +294,8 @@ fn watch_reports_a_process_that_appears_and_vanishes() {
     assert!(shell.0.wait().unwrap().success());
 }
 
-/// Runs `name` as a user without privileges, and returns its exit status and the lines of both outputs.
+/// Runs `name` as a user without privileges, and returns its exit status and the lines of both
+/// outputs.
 fn outputs(name: &str, dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let output = run_unprivileged(example(name).current_dir(dir).args(args));
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -347,14 +351,15 @@ fn copy_keeps_contents_modes_links_and_holes() {
     }
 }
 
-/// Where the original of a directory cannot be opened, the copy keeps the mode that it was made with.
+/// If the original of a directory cannot be opened, the copy keeps the mode 0700 that `copy` made
+/// it with.
 #[test]
-fn copy_gives_no_directory_the_mode_above() {
-    const TEST: &str = "copy_gives_no_directory_the_mode_above";
+fn copy_gives_no_directory_the_mode_of_its_parent() {
+    const TEST: &str = "copy_gives_no_directory_the_mode_of_its_parent";
     if !can_trace(TEST) {
         return;
     }
-    // The walk tries both calls. Two more directories are opened before it: the roots.
+    // The walk tries both calls. Before it, `copy` opens the two roots.
     for (openat2, openat) in (1..5).flat_map(|openat2| (1..16).map(move |openat| (openat2, openat)))
     {
         let tree = Tree::of(&["from/a/private/file"]);
@@ -372,7 +377,7 @@ fn copy_gives_no_directory_the_mode_above() {
             let at = tree.path();
             let mode = |tree: &str| {
                 let found = at.join(tree).join(path).metadata();
-                found.map_or(0o700, |found| found.mode() & 0o777) // or it was not made
+                found.map_or(0o700, |found| found.mode() & 0o777) // or the copy was not made
             };
             let copy = mode("to");
             assert!(copy == mode("from") || copy == 0o700, "{path}: {copy:o}, {openat2}, {openat}");
@@ -380,7 +385,8 @@ fn copy_gives_no_directory_the_mode_above() {
     }
 }
 
-/// Returns whether the program came to this step, and had made the directory.
+/// Swaps a directory for a link before `step` of the program. Returns whether the directory already
+/// existed, or `None` if the program made fewer steps.
 fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
     let tree = Tree::new(|at| {
         make(at, &["own/up/from/sub/file", "victim/up/from/sub/", "victim/up/to/sub/"]);
@@ -474,9 +480,10 @@ fn compare_merges_two_trees_in_order() {
     );
 }
 
-/// What could not be compared is an error and no difference, in either tree, as is everything below it.
+/// An entry that cannot be compared is an error, in either tree. Neither the entry nor its subtree
+/// counts as a difference.
 #[test]
-fn compare_calls_nothing_different_that_it_cannot_read() {
+fn compare_reports_unreadable_entries_as_errors() {
     for (locked, mode) in [("l/b", 0), ("r/b", 0), ("l/b", 0o400), ("r/b/file", 0)] {
         let tree = Tree::of(&["l/b/c/d", "l/b/file", "l/z", "r/b/c/e", "r/b/file", "r/y"]);
         let allow = |mode| {

@@ -189,19 +189,20 @@ fn walk_reopens_levels_above_links() {
                 symlink(target, &link).unwrap();
             };
             tree::make(parts.path(), &["twin/a/"]);
-            let (mut walk, mut lent) = (options.build().open(&root).unwrap(), Visitor::default());
+            let (mut walk, mut visitor) =
+                (options.build().open(&root).unwrap(), Visitor::default());
             let requests = |at: &Path| {
                 if is_at(at, LEVELS - 1) {
                     change(&parts.path().join("twin"));
                 }
                 Requests { follows: true, ..options.requests() }
             };
-            while lent.take(&mut walk, |_| (), requests) {}
+            while visitor.take(&mut walk, |_| (), requests) {}
             change(&target);
             fs::remove_dir_all(parts.path().join("twin")).unwrap();
             let what = format!("{options:?}, changed {changed}");
-            assert_nothing_is_lost_silently(&lent.visits, &expected, &what);
-            let errors = errors(&lent.visits);
+            assert_nothing_is_lost_silently(&visitor.visits, &expected, &what);
+            let errors = errors(&visitor.visits);
             assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{what}: {errors:?}");
             assert!(errors.len() <= LEVELS - changed, "{what}: {errors:?}");
             lost += errors.len();

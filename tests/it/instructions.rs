@@ -188,7 +188,7 @@ pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
         return None;
     }
     let counts = Scratch::new();
-    // The part may run as `nobody`.
+    // The part may run as an ordinary user.
     fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap();
     let file = counts.path().join("out");
     let mut callgrind = callgrind(&file);

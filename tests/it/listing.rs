@@ -1,4 +1,4 @@
-//! What `Listing` promises.
+//! Checks `Listing`: the orders, the lookups, the iterators, and reading again.
 
 use crate::fixture::make_file;
 use crate::machine::skip;
@@ -27,7 +27,7 @@ fn names(listing: &Listing) -> Vec<Vec<u8>> {
     listing.iter().map(|entry| entry.name().to_vec()).collect()
 }
 
-/// Names of each length up to 255, some not UTF-8, some in two cases.
+/// Returns names of each length up to 255. Some are not UTF-8, and some differ only in case.
 fn many_names() -> Vec<Vec<u8>> {
     let mut names: Vec<Vec<u8>> = (1..=255).map(|len| vec![0xff; len]).collect();
     names
@@ -41,7 +41,7 @@ fn many_names() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn each_order_is_as_stated() {
+fn listing_has_the_stated_order() {
     let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
     for name in ["Name", "name", "nAME_1-", "nAME_1."] {
@@ -62,7 +62,7 @@ fn each_order_is_as_stated() {
     }
 }
 
-/// git sorts its index by whole paths, and each tree so that the paths below it stay sorted.
+/// git sorts its index by whole paths. It sorts each tree so that the paths below it stay sorted.
 #[test]
 fn order_path_is_the_order_of_git() {
     const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];
@@ -83,7 +83,7 @@ fn order_path_is_the_order_of_git() {
     if git(&["init", "--quiet"]).is_none() {
         return skip("order_path_is_the_order_of_git", "git");
     }
-    // Each name as a file and as a directory, next to each other name as either.
+    // Each set of the names is a set of directories once, and the other names are files.
     for dirs in 0..1 << NAMES.len() {
         let parent = work_tree.path().join(format!("{dirs:x}"));
         fs::create_dir(&parent).unwrap();
@@ -112,7 +112,8 @@ fn order_path_is_the_order_of_git() {
     assert_eq!(tree.unwrap(), all, "`git ls-tree` has another order");
 }
 
-/// Calls `see` with each path below `dir`, in `Order::Path`. What is below a directory comes right after it.
+/// Calls `see` with each path below `dir`, in `Order::Path`. The contents of a directory come right
+/// after the directory.
 fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
     let mut listing = Listing::with_order(Order::Path);
     read(dir, &mut listing).unwrap();
@@ -126,7 +127,7 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
 }
 
 #[test]
-fn by_name_returns_every_name_and_no_other() {
+fn by_name_finds_exactly_the_listed_names() {
     let dir = Scratch::in_memory();
     let all = many_names();
     make(dir.path(), &all);
@@ -155,7 +156,7 @@ fn by_name_returns_every_name_and_no_other() {
 }
 
 #[test]
-fn entries_agree_with_metadata() {
+fn listed_entries_agree_with_metadata() {
     let dir = Scratch::in_memory();
     File::create(dir.path().join("17")).unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
@@ -242,7 +243,7 @@ fn read_replaces_the_entries() {
 }
 
 #[test]
-fn read_is_of_the_whole_directory_wherever_the_descriptor_stands() {
+fn read_ignores_the_position_of_the_descriptor() {
     let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
     let fd = lendir::open(dir.path()).unwrap();

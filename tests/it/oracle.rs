@@ -31,7 +31,7 @@ fn read_with_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn 
         resolved.push(Found { file_type: entry.file_type()?, ..Found::from(&entry) });
         found.push(Found::from(&entry));
     }
-    // Without cookies, because those of tracefs depend on the buffer.
+    // Cookies are left out, because tracefs makes its cookies depend on the buffer.
     let [again, found] =
         [all_again(dir.into()), found].map(|found| scan::sorted(found, Order::Unsorted));
     if again != found {

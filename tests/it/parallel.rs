@@ -85,5 +85,5 @@ fn paths_left(walk: &mut impl Next) -> Vec<PathOf> {
     paths
 }
 
-/// What a thread does with its last directory before the thread returns.
+/// The ways in which a thread leaves its last directory: without reading it, or read to the end.
 const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), |mut dir| while dir.next().unwrap().is_some() {}];

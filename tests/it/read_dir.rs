@@ -1,4 +1,4 @@
-//! What `ReadDir` promises, and that it reads what `Entries` reads.
+//! Checks that `ReadDir` reads the same as `Entries`, shares its descriptor, and reports errors.
 
 use crate::fixture::{make_file, mixed, numbered};
 use crate::support::scan::{self, Found};
@@ -10,14 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::{mem, thread};
 
-/// 24 bytes each: three batches of 32 KiB.
+/// The number of entries that fill three batches of 32 KiB, at 24 bytes each.
 const MANY: usize = 3000;
 
 fn by_entries(path: &Path) -> Vec<Found> {
     scan::all(&mut Entries::new(&lendir::open(path).unwrap(), &mut Buffer::new()))
 }
 
-/// All entries that are left.
+/// Returns all remaining entries.
 fn all(dir: &mut ReadDir) -> Vec<Found> {
     let path = dir.path().to_owned();
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ fn all(dir: &mut ReadDir) -> Vec<Found> {
 }
 
 #[test]
-fn reads_as_entries_do_again_and_again() {
+fn read_dir_reads_the_same_as_entries() {
     for made in [numbered(0), numbered(1), numbered(MANY), mixed()] {
         let expected = by_entries(made.path());
         let mut dir = read_dir(made.path()).unwrap();
@@ -55,7 +55,7 @@ fn reads_as_entries_do_again_and_again() {
 }
 
 #[test]
-fn nothing_is_read_before_next() {
+fn read_dir_reads_nothing_before_next() {
     let made = numbered(3);
     let dir = read_dir(made.path()).unwrap();
     assert_eq!(tell(dir.fd()).unwrap(), 0);
@@ -63,9 +63,9 @@ fn nothing_is_read_before_next() {
     assert_eq!(all(&mut ReadDir::from(fd)).len(), 3);
 }
 
-/// Entries that are not lent yet survive any move of their owner.
+/// Fetched entries that were not yielded yet survive any move of their owner.
 #[test]
-fn moves_midway_lose_nothing() {
+fn read_dir_may_move_midway() {
     let (made, other) = (numbered(MANY), numbered(7));
     let expected = by_entries(made.path());
     let mut dir = Box::new(read_dir(made.path()).unwrap());
@@ -73,20 +73,21 @@ fn moves_midway_lose_nothing() {
     for _ in 0..MANY / 2 {
         let mut moved = *dir;
         found.push(Found::from(&moved.next().unwrap().unwrap()));
-        let mut of_other = read_dir(other.path()).unwrap();
-        assert!(of_other.next().unwrap().is_some());
-        mem::swap(&mut moved, &mut of_other);
+        let mut second = read_dir(other.path()).unwrap();
+        assert!(second.next().unwrap().is_some());
+        mem::swap(&mut moved, &mut second);
         assert_eq!(all(&mut moved).len(), 6);
         drop(moved);
-        dir = Box::new(of_other);
+        dir = Box::new(second);
     }
     found.extend(thread::spawn(move || all(&mut dir)).join().unwrap());
     assert_eq!(found, expected);
 }
 
-/// Whatever it, or another reader of its descriptor, has lent before: nothing, a part, everything, or from a cookie on.
+/// The position does not matter: this or another reader of the descriptor has yielded nothing,
+/// some, or all entries before, or has called `seek`.
 #[test]
-fn read_into_gives_the_whole_directory() {
+fn read_into_reads_the_whole_directory() {
     for made in [numbered(0), numbered(1), numbered(MANY)] {
         let expected = scan::sorted(by_entries(made.path()), Order::Unsorted);
         let mut listing = Listing::with_order(Order::Unsorted);
@@ -102,12 +103,12 @@ fn read_into_gives_the_whole_directory() {
             dir.rewind().unwrap();
             assert_eq!(dir.count().unwrap(), expected.len() as u64);
         };
-        for lent in [0, 1, expected.len() / 2, expected.len(), expected.len() + 1] {
+        for yielded in [0, 1, expected.len() / 2, expected.len(), expected.len() + 1] {
             let mut dir = read_dir(made.path()).unwrap();
             let fd = lendir::open(made.path()).unwrap();
             let mut of_fd = ReadDir::from(fd.try_clone().unwrap());
             let mut cookie = 0;
-            for _ in 0..lent {
+            for _ in 0..yielded {
                 of_fd.next().unwrap();
                 cookie = dir.next().unwrap().map_or(cookie, |entry| entry.cookie());
             }
@@ -118,28 +119,28 @@ fn read_into_gives_the_whole_directory() {
             check(at_cookie);
             let mut buffer = Buffer::with_capacity(0);
             let mut entries = Entries::new(&fd, &mut buffer);
-            (0..lent).for_each(|_| assert!(entries.next().is_ok()));
+            (0..yielded).for_each(|_| assert!(entries.next().is_ok()));
             check(ReadDir::from_fd(fd, made.path()));
         }
     }
 }
 
-/// What was fetched and not lent is not read again.
+/// The descriptor of `into_fd` does not return to entries that were fetched and not yielded.
 #[test]
-fn into_fd_stands_after_what_was_fetched() {
+fn into_fd_is_behind_the_fetched_entries() {
     let made = numbered(MANY);
     let mut dir = read_dir(made.path()).unwrap();
     let cookie = dir.next().unwrap().unwrap().cookie();
     let fd = dir.into_fd();
-    let left = scan::all(&mut Entries::new(&fd, &mut Buffer::new()));
-    assert!((1..MANY - 1).contains(&left.len()), "{} are left", left.len());
+    let rest = scan::all(&mut Entries::new(&fd, &mut Buffer::new()));
+    assert!((1..MANY - 1).contains(&rest.len()), "{} entries remain", rest.len());
     let mut dir = ReadDir::from(fd);
     dir.seek(cookie).unwrap();
     assert_eq!(all(&mut dir)[..], by_entries(made.path())[1..]);
 }
 
 #[test]
-fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
+fn read_into_error_leaves_the_listing_empty() {
     let made = numbered(3);
     let mut listing = Listing::new();
     read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
@@ -167,7 +168,7 @@ fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
 }
 
 #[test]
-fn find_skips_the_others() {
+fn find_yields_only_matching_entries() {
     let made = mixed();
     let mut dir = read_dir(made.path()).unwrap();
     let mut links = 0;
@@ -181,7 +182,7 @@ fn find_skips_the_others() {
 }
 
 #[test]
-fn an_error_has_the_path_and_comes_once() {
+fn error_has_the_path_and_is_reported_once() {
     let made = numbered(1);
     let file = made.path().join("1");
     let mut dir = ReadDir::from(OwnedFd::from(File::open(&file).unwrap()));
@@ -207,7 +208,7 @@ fn an_error_has_the_path_and_comes_once() {
 }
 
 #[test]
-fn the_descriptor_is_lent_and_closed() {
+fn read_dir_shares_its_descriptor() {
     let made = numbered(1);
     let mut dir = read_dir(made.path()).unwrap();
     let mut buffer = Buffer::new();

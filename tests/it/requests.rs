@@ -77,10 +77,10 @@ impl Model {
     /// Names that were yielded come first, in their order. Other names follow in the order of their
     /// last requests.
     fn expected(mut self, there: &[Vec<u8>]) -> Vec<Outcome> {
-        let lent = self.listed.take().unwrap_or(there.to_vec());
+        let listed = self.listed.take().unwrap_or(there.to_vec());
         let is_noted = |name: &Vec<u8>| !self.only_named && !name.ends_with(b"f");
         let mut all = Vec::new();
-        for name in lent.into_iter().filter(is_noted) {
+        for name in listed.into_iter().filter(is_noted) {
             let of_name = self.requests.iter().position(|(requested, _)| *requested == name);
             let request = of_name.map(|at| self.requests.remove(at).1);
             all.push((name, request));

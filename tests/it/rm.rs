@@ -1,4 +1,4 @@
-//! The example `rm`, as a program: against GNU `rm`, and while others change the tree.
+//! Runs the example `rm`: next to GNU `rm`, and while another thread changes the tree.
 
 use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// The paths of everything below `dir`, sorted.
+/// Returns the sorted paths of all entries below `dir`.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
     let visits =
         collect_visits(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| {
@@ -26,7 +26,8 @@ fn all_below(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Our program and GNU's must leave the same entries, and have the same outcome. Returns what is left.
+/// Checks that the example and GNU `rm` leave the same entries and have the same outcome. Returns
+/// the remaining entries.
 fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
     let both = [example("rm"), Command::new("rm")].map(|command| {
         let tree = Tree::new(&make);
@@ -42,13 +43,13 @@ fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
         (all_below(tree.path()), outcome)
     });
     assert_eq!(both[0], both[1], "{args:?}");
-    let [(left, _), _] = both;
-    left
+    let [(remaining, _), _] = both;
+    remaining
 }
 
 #[test]
-fn removes_what_the_system_removes() {
-    if !has_gnu("rm", "removes_what_the_system_removes") {
+fn rm_removes_the_same_entries_as_gnu() {
+    if !has_gnu("rm", "rm_removes_the_same_entries_as_gnu") {
         return;
     }
     let make = |at: &Path| {
@@ -110,7 +111,7 @@ fn removes_what_the_system_removes() {
 }
 
 #[test]
-fn error_has_its_path() {
+fn rm_error_has_its_path() {
     let tree = Tree::of(&["dir/locked/below/file"]);
     symlink("dir", tree.path().join("link")).unwrap();
     fs::set_permissions(tree.path().join("dir/locked/below"), Permissions::from_mode(0o500))
@@ -128,14 +129,14 @@ fn error_has_its_path() {
     }
 }
 
-/// In a root directory made for this test: even if `rm` removes it, nothing else is within its reach.
+/// The root directory is one that the test makes, so a wrong `rm` can remove nothing else.
 #[test]
-fn root_directory_is_refused() {
+fn rm_refuses_the_root_directory() {
     let script = r#"mount -t tmpfs none dir && cp "$0" dir/rm && mkdir dir/again || exit
         for library in $(ldd "$0" 2> /dev/null | grep -o "/[^ )]*"); do cp -L --parents "$library" dir; done
         mount --bind dir dir/again; for path in / // /. /.. /again/; do chroot dir /rm -r $path; done; ls dir/rm"#;
     let Some(output) = in_mount_namespace(Tree::of(&["dir/"]).path(), "rm", script) else {
-        return skip("root_directory_is_refused", "user namespaces");
+        return skip("rm_refuses_the_root_directory", "user namespaces");
     };
     let refused = |path| format!("rm: {path}: Operation not permitted (os error 1)\n");
     let expected = ["/", "/", "/.", "/..", "/again"].map(refused).concat();
@@ -145,9 +146,10 @@ fn root_directory_is_refused() {
     );
 }
 
-/// Nothing outside is ever removed, and success means that all inside is gone.
+/// Another thread swaps directories for links to a second tree. `rm` must remove nothing there, and
+/// may only succeed if nothing remains of its own tree.
 #[test]
-fn others_swap_directories_for_links_to_the_outside() {
+fn rm_stays_in_its_tree_whatever_is_swapped() {
     let _watchdog = watchdog();
     let path = |number| format!("{}/{}/{}/file", number / 16, number / 4 % 4, number % 4);
     let paths: Vec<_> = (0..64).map(path).collect();
@@ -155,7 +157,8 @@ fn others_swap_directories_for_links_to_the_outside() {
     let (outside, link) = (at.path().join("outside"), at.path().join("link"));
     let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
-    let mut rm = example("rm"); // a panic in the scope would leave the other thread without an end
+    // Before the scope: if this panicked in the scope, the other thread would never end.
+    let mut rm = example("rm");
     rm.current_dir(at.path()).args(["-r", "tree"]);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -163,7 +166,7 @@ fn others_swap_directories_for_links_to_the_outside() {
                 [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth]))
             });
             for dir in dirs.cycle().take_while(|_| !done.load(Relaxed)) {
-                let _ = fs::remove_dir_all(&link); // or the link itself
+                let _ = fs::remove_dir_all(&link); // the swapped directory, or the link
                 let _ = symlink(&outside, &link);
                 let swap = || renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).is_ok();
                 swaps += usize::from(swap() && swap());
@@ -178,21 +181,22 @@ fn others_swap_directories_for_links_to_the_outside() {
             is_gone && (output.status.success() || fs::rename(tree, kept).is_ok())
         });
         done.store(true, Relaxed);
-        assert!(is_gone, "`rm` succeeded, but something is left");
+        assert!(is_gone, "`rm` succeeded, but a directory remains");
     });
     assert!(swaps > 100, "{swaps} swaps");
     assert_eq!(all_below(&outside), all);
 }
 
-/// Directories above the root, the root, and one below.
+/// Two ancestors of the root, the root, and a child.
 const DIRS: [&str; 4] = ["up", "up/parent", "up/parent/root", "up/parent/root/sub"];
 const ROOT: usize = 2;
 
-/// Returns whether the program came to this step, and had not removed the directory.
+/// Swaps a directory for a link before `step` of the program. Returns whether the directory still
+/// existed, or `None` if the program made fewer steps.
 fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
     let at = Tree::new(|at| {
         tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
-        // Its root is empty, because nobody removes a full directory by mistake.
+        // The victim's root is empty, because the kernel refuses to remove a full directory.
         tree::make(
             &at.join("victim"),
             &["up/file", "up/parent/file", "up/parent/root/", "sub/file"],
@@ -219,8 +223,9 @@ fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
     Some(is_swapped)
 }
 
-/// Swaps a directory for a link after each call of the program: two directories above the root, the root, and one below. If the
-/// one above is swapped before the root is open, the path leads to the other tree. Then that one may be removed, but not both.
+/// Each call of the program is followed by a swap: of an ancestor of the root, of the root, or of a
+/// child. If an ancestor is swapped before the root is open, the path leads to the victim. Then
+/// `rm` may remove the victim instead of its own tree, but never both.
 #[test]
 fn rm_removes_one_tree_whatever_is_swapped() {
     const TEST: &str = "rm_removes_one_tree_whatever_is_swapped";

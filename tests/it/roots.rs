@@ -1,4 +1,4 @@
-//! What a root may be, and many of them in one walk: `WalkDirsOptions::open_all`.
+//! Checks what a root may be, and several roots in one walk: `WalkDirsOptions::open_all`.
 
 use crate::parallel::THREADS;
 use crate::support::machine::Watchdog;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
 
-/// Roots, some of which cannot be opened, and one of which comes twice; and what the walk must answer.
+/// Returns roots and the expected visits. Some roots cannot be opened, and one occurs twice.
 fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
     let (mut roots, mut expected) = (Vec::new(), Vec::new());
     for (name, errno) in [
@@ -84,7 +84,7 @@ fn all_are_open_to_all_threads() {
                 "{options:?}, {threads} threads"
             );
         }
-        // The first thread leaves with some of them before the others have begun.
+        // The first thread returns before the other threads begin. They get its roots.
         let parts = options.build().open_all(&roots).run_parallel(3, |worker| {
             if worker.index() == 0 { vec![] } else { collect_visits(worker, |_| Requests::ALL) }
         });
@@ -97,7 +97,7 @@ fn all_are_open_to_all_threads() {
 }
 
 #[test]
-fn each_begins_with_the_same_state() {
+fn each_root_begins_with_the_same_state() {
     let tree = Tree::of(&["1/a/b/", "2/a/b/", "3/a/b/"]);
     let roots = ["1", "2", "3"].map(|name| tree.path().join(name));
     for second_visits in [false, true] {
@@ -121,10 +121,10 @@ fn each_begins_with_the_same_state() {
     }
 }
 
-/// A root is opened when the walk comes to it.
+/// A root is opened right before it is yielded.
 #[test]
-fn any_number_takes_no_descriptor() {
-    process::run("roots::any_number_takes_no_descriptor", 60, || {
+fn pending_roots_need_no_descriptor() {
+    process::run("roots::pending_roots_need_no_descriptor", 60, || {
         let tree = Tree::new(|at| tree::wide(at, 500, 3));
         let roots: Vec<_> =
             fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -144,7 +144,7 @@ fn any_number_takes_no_descriptor() {
 }
 
 #[test]
-fn link_is_a_root_unless_it_is_refused() {
+fn follow_root_links_refuses_links() {
     let tree = Tree::of(&["d/below/"]);
     let at = |name: &str| tree.path().join(name);
     symlink("d", at("link")).unwrap();
@@ -152,14 +152,14 @@ fn link_is_a_root_unless_it_is_refused() {
     assert_eq!(
         Path::new("link//.//").components().as_path().as_os_str(),
         "link",
-        "the recipe strips nothing"
+        "the recipe strips no slash"
     );
     for (name, is_refused) in [
         ("link", true),
         ("d", false),
         ("link/below", false),
         ("link/to_below", true),
-        // As the documentation warns.
+        // The documentation warns of these.
         ("link/", false),
         ("link/.", false),
         ("link//.//", false),
@@ -188,7 +188,7 @@ fn link_is_a_root_unless_it_is_refused() {
 }
 
 #[test]
-fn unreadable_root_is_lent() {
+fn unreadable_root_is_yielded() {
     process::as_nobody(|| {
         let tree = Tree::of(&["secret/", "z/"]);
         let secret = tree.path().join("secret");
@@ -204,9 +204,9 @@ fn unreadable_root_is_lent() {
     });
 }
 
-/// The paths begin as the root was written.
+/// Each path begins with the root's path as the caller wrote it.
 #[test]
-fn root_may_be_written_in_any_way() {
+fn root_path_is_kept_as_written() {
     fn only(_seed: u64, name: &[u8]) -> Skip {
         if matches!(name, b"etc" | b"src" | b"d") { Skip::No } else { Skip::Name }
     }
@@ -224,13 +224,13 @@ fn root_may_be_written_in_any_way() {
             |_| requests,
         );
         assert_eq!(visits, expected);
-        // As `Path`s, "a//b" and "a/b" are equal.
+        // Comparing `Path`s is not enough, because "a//b" and "a/b" are equal.
         let bytes = |all: &[Visit]| {
             all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>()
         };
         assert_eq!(bytes(&visits), bytes(&expected));
 
-        // A descriptor has no path.
+        // The paths of a root that was opened by descriptor are relative.
         let relative = |visit: Visit| {
             let path = visit.path.strip_prefix(root).unwrap().to_owned();
             Visit { path, ..visit }
@@ -242,9 +242,9 @@ fn root_may_be_written_in_any_way() {
     }
 }
 
-/// Nothing looks this path up, so it may be anything.
+/// The walk never opens this path, so it may be anything.
 #[test]
-fn root_of_a_descriptor_may_have_any_path() {
+fn from_fd_accepts_any_path() {
     let tree = Tree::of(&["a/"]);
     let cases = [
         ("x\0y", "x\0y", "x\0y/a"),
@@ -279,9 +279,10 @@ fn root_of_a_descriptor_may_have_any_path() {
     }
 }
 
-/// The whole root is walked, wherever the descriptor stands and whatever the caller does with the root.
+/// The walk yields the whole root, whatever was read from the descriptor before, and however much
+/// of the root the caller reads.
 #[test]
-fn root_by_descriptor_is_read_from_its_beginning() {
+fn from_fd_ignores_the_position_of_the_descriptor() {
     let tree = Tree::new(|at| tree::wide(at, 600, 3));
     let looks: [fn(&mut lendir::Dir<'_>); 4] = [
         |_| (),
@@ -299,10 +300,11 @@ fn root_by_descriptor_is_read_from_its_beginning() {
     }
 }
 
-/// However a root is written, its name in its parent leads to it, and removing it by that name has a clear answer.
+/// `parent_and_name` leads to the root, however the root's path is written. Removing the root by
+/// that name succeeds or has a clear error.
 #[test]
-fn root_is_removed_in_its_parent() {
-    let test = "roots::root_is_removed_in_its_parent";
+fn parent_and_name_leads_to_the_root() {
+    let test = "roots::parent_and_name_leads_to_the_root";
     process::run(test, 60, || {
         process::as_nobody(|| {
             let tree =
@@ -350,7 +352,8 @@ fn root_is_removed_in_its_parent() {
     });
 }
 
-/// Wherever the path of a root leads meanwhile, and whichever thread visits the root again.
+/// The parent stays the same if the root's path leads elsewhere meanwhile, whichever thread has the
+/// second visit of the root.
 #[test]
 fn parent_of_a_root_is_opened_once() {
     for threads in THREADS {
@@ -371,7 +374,8 @@ fn parent_of_a_root_is_opened_once() {
                 }
             }
         });
-        let left = ["moved_a/root", "moved_b/root", "victim/root"].map(|path| at(path).exists());
-        assert_eq!(left, [false, false, true], "{threads} threads");
+        let remaining =
+            ["moved_a/root", "moved_b/root", "victim/root"].map(|path| at(path).exists());
+        assert_eq!(remaining, [false, false, true], "{threads} threads");
     }
 }

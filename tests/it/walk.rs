@@ -1,4 +1,5 @@
-//! What `Walk` and `WalkEntry` promise: each entry, then at once what is below it, and errors where they belong.
+//! Checks `Walk` and `WalkEntry`: each directory is followed by its contents, and each error is in
+//! its place.
 
 mod costs;
 mod lost;
@@ -17,7 +18,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// In each order, with few descriptors, and while threads read ahead, too. Returns the answers in the kernel's order.
+/// Compares a walk with its model: in each order, with few descriptors, and with threads that read
+/// ahead. Returns the items in the kernel's order.
 fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Item> {
     let set = |items: &[Item]| {
         let mut paths: Vec<OsString> = items.iter().map(|item| item.path.clone().into()).collect();
@@ -35,7 +37,7 @@ fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Item> {
             let options = EntryWalk { order, max_open, read_ahead, ..options };
             let items = options.read(root);
             assert_eq!(items, options.expected(root), "{what}, {options:?}");
-            // What is skipped depends on the order.
+            // The order decides which entries random requests skip.
             if !matches!(options.requests, Requests::Random(_)) {
                 assert_eq!(set(&items), set(&all), "{what}, {options:?}");
             }
@@ -45,7 +47,7 @@ fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Item> {
 }
 
 #[test]
-fn agrees_with_std_on_random_trees() {
+fn walk_agrees_with_std_on_random_trees() {
     for seed in 0..if runs_long() { 50 } else { 2 } {
         let make = |at: &Path| tree::random(at, seed);
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
@@ -55,7 +57,7 @@ fn agrees_with_std_on_random_trees() {
 }
 
 #[test]
-fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
+fn max_depth_omits_only_deeper_entries() {
     let tree = Tree::new(|at| tree::random(at, 3));
     let all = ENTRY_WALK.read(tree.path());
     let deepest = all.iter().map(|item| item.depth).max().unwrap();
@@ -64,7 +66,7 @@ fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
         let options = EntryWalk { max_depth, read_ahead: max_depth % 3, ..ENTRY_WALK };
         let above: Vec<_> = all.iter().filter(|item| item.depth <= max_depth).cloned().collect();
         assert_eq!(options.read(tree.path()), above, "maximum depth {max_depth}");
-        // Others may change it.
+        // Other processes may change it meanwhile.
         assert!(
             (0..20).any(|_| options.read("/etc") == options.expected("/etc")),
             "/etc, maximum depth {max_depth}"
@@ -73,13 +75,13 @@ fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
 }
 
 #[test]
-fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_entries() {
+fn unreadable_directory_is_an_error_after_its_entry() {
     as_nobody(|| {
         let mut errors = 0;
         for seed in 0..if runs_long() { 50 } else { 2 } {
             let tree = Tree::new(|at| tree::random(at, seed));
             let mut random = Random(seed);
-            // From the deepest on: what is below one of these cannot be reached.
+            // The deepest come first, because the contents of a locked directory are out of reach.
             for Item { path, .. } in ENTRY_WALK.expected(tree.path()).into_iter().rev() {
                 if fs::symlink_metadata(&path).unwrap().is_dir() {
                     let mode = [0o100, 0o000, 0o400, 0o300]
@@ -93,7 +95,7 @@ fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_ent
             errors += all.iter().filter(|item| item.what == Err(libc::EACCES)).count();
         }
         assert!(errors > 80, "{errors} errors");
-        // A directory that takes the place of the one above it, and the root.
+        // A directory that is the last entry of its parent, and the root.
         let tree = Tree::of(&["a/b/"]);
         for dir in ["a/b", "a", ""] {
             fs::set_permissions(tree.path().join(dir), Permissions::from_mode(0o300)).unwrap();
@@ -103,9 +105,9 @@ fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_ent
     });
 }
 
-/// It is opened when the next entry is asked for, not before.
+/// The walk opens a directory at the call of `next` that follows its entry.
 #[test]
-fn directory_may_be_made_readable_once_it_is_lent() {
+fn caller_may_make_a_yielded_directory_readable() {
     as_nobody(|| {
         let tree = Tree::of(&["a/f"]);
         let dir = tree.path().join("a");
@@ -118,7 +120,7 @@ fn directory_may_be_made_readable_once_it_is_lent() {
 }
 
 #[test]
-fn links_are_followed_where_the_caller_says_so_and_loops_are_errors_right_after_them() {
+fn loop_is_an_error_after_the_followed_link() {
     let mut loops = 0;
     for seed in 0..if runs_long() { 500 } else { 8 } {
         let (_tree, root) = follow::made(seed);
@@ -134,11 +136,11 @@ fn links_are_followed_where_the_caller_says_so_and_loops_are_errors_right_after_
     assert!(loops > 20, "{loops} loops");
 }
 
-/// Files, directories and links are skipped and followed, up to three times each.
+/// The caller makes up to three requests for each file, directory and link.
 #[test]
-fn last_word_about_an_entry_counts() {
+fn last_request_about_an_entry_wins() {
     let random = Tree::new(|at| {
-        fs::create_dir(at.join("root")).unwrap(); // links of a random tree lead above it
+        fs::create_dir(at.join("root")).unwrap(); // links of a random tree lead to its parent
         tree::random(&at.join("root"), 1);
     });
     for seed in 0..if runs_long() { 500 } else { 6 } {
@@ -152,20 +154,20 @@ fn last_word_about_an_entry_counts() {
                     read_ahead,
                     ..ENTRY_WALK
                 };
-                check(root, options, "words");
+                check(root, options, "requests");
                 let expected =
                     options.expected(root).into_iter().map(|item| (item.path, item.what.err()));
                 let expected: Vec<_> = expected.collect();
                 let of_error =
                     |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
 
-                // Inside of closures, too.
-                let said = options.begin(root).filter_map(|entry| {
+                // The closures of `filter_map` and `find` make the same requests.
+                let found = options.begin(root).filter_map(|entry| {
                     options.request(&entry);
                     Some((entry.path().to_owned(), None))
                 });
-                let said: Vec<_> = said.map(|item| item.unwrap_or_else(of_error)).collect();
-                assert_eq!(said, expected, "filter_map, {options:?}");
+                let found: Vec<_> = found.map(|item| item.unwrap_or_else(of_error)).collect();
+                assert_eq!(found, expected, "filter_map, {options:?}");
                 let (mut tree, mut passed) = (options.begin(root), Vec::new());
                 loop {
                     let step = tree.find(|entry| {
@@ -199,7 +201,7 @@ fn last_word_about_an_entry_counts() {
 }
 
 #[test]
-fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
+fn walk_yields_roots_in_turn_and_reports_missing_ones() {
     let tree = Tree::of(&["a/b/c/f", "a/d", "z/y/x"]);
     let at = |name: &str| tree.path().join(name);
     symlink("a", at("link")).unwrap();
@@ -220,7 +222,7 @@ fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
 }
 
 #[test]
-fn paths_begin_with_that_of_the_root_as_it_is_written() {
+fn path_begins_with_the_root_as_written() {
     let tree = Tree::of(&["d/e/f", "d/g"]);
     let dir = tree.path().join("d").into_os_string().into_string().unwrap();
     let options = || Walk::options().order(Order::Bytes);

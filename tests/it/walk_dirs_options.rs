@@ -1,4 +1,4 @@
-//! `max_depth` against `find`, and walks without a tree.
+//! Compares `max_depth` with the `-maxdepth` of `find`, and checks a walk without roots.
 
 use crate::fixture::{has_gnu, run};
 use crate::support::machine::runs_long;
@@ -9,19 +9,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// The root and all entries, by their paths. None comes twice.
+/// Returns the paths of the root and of all entries. Checks that no path occurs twice.
 fn paths(visits: &[Visit]) -> BTreeSet<Vec<u8>> {
     let root = visits.iter().filter(|visit| visit.depth == 0 && visit.what != What::Second);
     let mut paths = BTreeSet::new();
     for path in root.map(|visit| visit.path.clone()).chain(visits.iter().flat_map(Visit::entries)) {
-        assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
+        assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path occurs twice");
     }
     paths
 }
 
 #[test]
-fn deepest_level_is_that_of_find() {
-    if !has_gnu("find", "walk_dirs_options::deepest_level_is_that_of_find") {
+fn max_depth_agrees_with_find() {
+    if !has_gnu("find", "walk_dirs_options::max_depth_agrees_with_find") {
         return;
     }
     for seed in 0..if runs_long() { 3 } else { 1 } {
@@ -63,7 +63,7 @@ fn deepest_level_is_that_of_find() {
 }
 
 #[test]
-fn walk_without_a_tree_is_at_its_end() {
+fn walk_without_roots_is_at_its_end() {
     let mut walk = WalkDirs::options().open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
     assert!(walk.next_ok(|_| unreachable!()).is_none());

@@ -1,4 +1,4 @@
-//! Few descriptors or threads.
+//! Checks parallel walks that have few descriptors, or whose threads the system refuses.
 
 use super::{THREADS, TIGHT};
 use crate::support::machine::runs_long;
@@ -57,35 +57,31 @@ fn threads_respect_max_open() {
 /// If a directory cannot be opened, or a descriptor cannot be duplicated, each missing directory
 /// has an error: its own, or one of an ancestor.
 #[test]
-fn process_with_few_descriptors_loses_nothing_silently() {
-    process::run(
-        "parallel::limits::process_with_few_descriptors_loses_nothing_silently",
-        120,
-        || {
-            let tree = Tree::new(|at| tree::bushy(at, 30));
-            for options in [PLAIN, POST, TIGHT] {
-                let expected = options.expected_visits(tree.path());
-                for descriptors in [2, 3, 5, 8, 12, 40] {
-                    let _others = leave_room(descriptors);
-                    for _ in 0..if runs_long() { 100 } else { 1 } {
-                        let parts = options
-                            .begin(tree.path())
-                            .run_parallel(8, |worker| collect_visits(worker, |_| Requests::ALL));
-                        let visits = parts.concat();
-                        assert!(
-                            errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
-                            "{visits:?}"
-                        );
-                        assert_nothing_is_lost_silently(
-                            &visits,
-                            &expected,
-                            &format!("{options:?}, {descriptors} descriptors"),
-                        );
-                    }
+fn few_descriptors_lose_nothing_silently() {
+    process::run("parallel::limits::few_descriptors_lose_nothing_silently", 120, || {
+        let tree = Tree::new(|at| tree::bushy(at, 30));
+        for options in [PLAIN, POST, TIGHT] {
+            let expected = options.expected_visits(tree.path());
+            for descriptors in [2, 3, 5, 8, 12, 40] {
+                let _others = leave_room(descriptors);
+                for _ in 0..if runs_long() { 100 } else { 1 } {
+                    let parts = options
+                        .begin(tree.path())
+                        .run_parallel(8, |worker| collect_visits(worker, |_| Requests::ALL));
+                    let visits = parts.concat();
+                    assert!(
+                        errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
+                        "{visits:?}"
+                    );
+                    assert_nothing_is_lost_silently(
+                        &visits,
+                        &expected,
+                        &format!("{options:?}, {descriptors} descriptors"),
+                    );
                 }
             }
-        },
-    );
+        }
+    });
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What reading a tree costs: no allocation once warm, and memory and system calls that grow with the tree.
+//! Counts the allocations and system calls of a `Walk`: none of the former once warm, and of the
+//! latter, a number in proportion to the tree.
 
 use crate::costs::{allocated, grown};
 use crate::strace::{Counted, total, totals};
@@ -15,7 +16,7 @@ use std::path::Path;
 
 type Make = fn(&Path, usize);
 
-/// Reads this many entries. Returns how many there were.
+/// Reads at most `most` entries. Returns the number of entries read.
 fn read(tree: &mut Walk, most: usize) -> usize {
     let mut count = 0;
     while count < most && tree.next().unwrap().map(|entry| black_box(entry.path())).is_some() {
@@ -25,7 +26,7 @@ fn read(tree: &mut Walk, most: usize) -> usize {
 }
 
 #[test]
-fn nothing_is_allocated_once_warm() {
+fn warm_walk_allocates_nothing() {
     let trees = [
         Tree::new(|at| tree::comb(at, 60)),
         Tree::new(|at| tree::wide(at, 600, 60)),
@@ -39,17 +40,18 @@ fn nothing_is_allocated_once_warm() {
         let mut tree = Walk::options().max_open(4).order(order).open_all(roots);
         assert_eq!(read(&mut tree, 2 * count), 2 * count);
         let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), 2 * count));
-        assert_eq!(costs.times, 0, "{order:?}: {costs:?}"); // the paths of the roots are freed
+        assert_eq!(costs.times, 0, "{order:?}: {costs:?}"); // the roots' paths are freed
     }
 }
 
-/// As much as the documentation states, doubled, because memory doubles when it grows; all that was ever allocated is a small
-/// multiple of it. A path that is copied for each directory would take the square.
+/// A walk keeps at most twice the memory that the documentation states, because memory doubles when
+/// it grows. All allocations together are at most three times as much. If the path was copied for
+/// each directory, they would grow with the square of the depth.
 #[test]
-fn memory_grows_with_what_is_left() {
+fn memory_grows_with_the_pending_entries() {
     let levels = if runs_long() { 20_000 } else { 2000 };
     let begin = (54 + 64) * 1024;
-    // Each directory has the records of its dots, too.
+    // Each directory also has the records of `.` and `..`.
     let (path, stack, entries) =
         (grown(levels * "m/".len(), 1), grown(levels, 136), 2 * levels * (3 * (24 + 16) + 2 * 24));
     for (shape, make, max_open, count, promised) in [
@@ -69,41 +71,37 @@ fn memory_grows_with_what_is_left() {
     }
 }
 
-/// A process with three descriptors cannot do without the level right above the current one, though it has no entries left.
+/// A process with three descriptors keeps the parent of the current directory even if the parent
+/// has no pending entries.
 #[test]
-fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
-    process::run(
-        "walk::costs::level_that_stays_without_entries_takes_no_memory_for_those_it_had",
-        60,
-        || {
-            const LEVELS: usize = 300;
-            const FILES: usize = 100;
-            let tree = Tree::new(|at| {
-                tree::nest_with(at, LEVELS, |dir, _| {
-                    let make = |name: String| {
-                        mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
-                    };
-                    (0..FILES).for_each(|number| make(format!("{number:03}")));
-                    mkdirat(dir, "m", Mode::RWXU).unwrap();
-                });
+fn level_without_pending_entries_frees_their_memory() {
+    process::run("walk::costs::level_without_pending_entries_frees_their_memory", 60, || {
+        const LEVELS: usize = 300;
+        const FILES: usize = 100;
+        let tree = Tree::new(|at| {
+            tree::nest_with(at, LEVELS, |dir, _| {
+                let make = |name: String| {
+                    mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
+                };
+                (0..FILES).for_each(|number| make(format!("{number:03}")));
+                mkdirat(dir, "m", Mode::RWXU).unwrap();
             });
-            let mut read_all =
-                Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
-            let others = leave_room(2); // the root is open
-            let costs =
-                allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
-            drop(others);
-            let promised = (54 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
-            assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
-        },
-    );
+        });
+        let mut read_all =
+            Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
+        let others = leave_room(2); // the root is open
+        let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
+        drop(others);
+        let promised = (54 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
+        assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
+    });
 }
 
-/// The calls of a `WalkDirs` that reads each directory into a listing, where nothing but directories is in it; those of twice as many
-/// levels are twice as many.
+/// In a tree of directories alone, a `Walk` makes the same calls as a `WalkDirs` that reads each
+/// directory into a listing. Twice as many levels take twice as many calls.
 #[test]
-fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
-    const TEST: &str = "walk::costs::system_calls_are_those_of_a_walk_and_grow_with_the_tree";
+fn walk_makes_the_system_calls_of_walk_dirs() {
+    const TEST: &str = "walk::costs::walk_makes_the_system_calls_of_walk_dirs";
     const LEVELS: usize = 60;
     let parts = totals(TEST, || {
         const ALL: usize = usize::MAX;
@@ -140,10 +138,11 @@ fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
     }
 }
 
-/// And none below the deepest entries. Few are read ahead in vain, for lack of descriptors.
+/// No directory is opened below `max_depth`. Threads that read ahead open few directories in vain,
+/// for lack of descriptors.
 #[test]
-fn each_directory_is_opened_once_whoever_reads_it() {
-    const TEST: &str = "walk::costs::each_directory_is_opened_once_whoever_reads_it";
+fn each_directory_is_opened_once() {
+    const TEST: &str = "walk::costs::each_directory_is_opened_once";
     const OPENED: usize = 3 * (20 + 80 + 140);
     let opened = total(TEST, "openat2", || {
         let tree = Tree::new(|at| {
