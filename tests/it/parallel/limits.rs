@@ -1,6 +1,7 @@
 //! Checks parallel walks that have few descriptors, or whose threads the system refuses.
 
 use super::{THREADS, TIGHT};
+use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
 use crate::support::options::{PLAIN, POST};
 use crate::support::process::{self, as_nobody};
@@ -9,10 +10,11 @@ use crate::visits::{
     Requests, assert_nothing_is_lost_silently, collect_visits, errors, in_one_order,
 };
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
-use lendir::{Dir, Worker};
+use lendir::{Dir, WalkDirs, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex};
 
 /// A part that no thread has taken yet has a descriptor. With second visits, the root and its
 /// parent each have another one.
@@ -84,22 +86,63 @@ fn few_descriptors_lose_nothing_silently() {
     });
 }
 
+/// After the first refusal, the walk splits off no other part: each part would take a descriptor.
 #[test]
 fn walk_survives_refused_threads() {
     process::run("parallel::limits::walk_survives_refused_threads", 60, || {
-        let tree = Tree::new(|at| tree::comb(at, 30));
+        let tree = as_nobody(|| Tree::new(|at| tree::comb(at, 30)));
+        // This is opened first, because an ordinary user lacks permission to open it here.
+        let descriptors = Mutex::new(lendir::read_dir("/proc/self/fd").unwrap());
+        let open = || {
+            let mut descriptors = descriptors.lock().unwrap();
+            descriptors.rewind().unwrap();
+            descriptors.count().unwrap()
+        };
         as_nobody(|| {
             setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) })
                 .unwrap();
-            for options in [PLAIN, POST] {
+            for options in [PLAIN, POST, TIGHT] {
                 for threads in [2, usize::MAX] {
+                    let (before, most) = (open(), AtomicU64::new(0));
                     let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
-                        collect_visits(worker, |_| options.requests())
+                        collect_visits(worker, |_| {
+                            most.fetch_max(open(), Relaxed);
+                            options.requests()
+                        })
                     });
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
                     assert_eq!(in_one_order(visits), options.expected_visits(tree.path()));
+                    let most = most.into_inner() - before;
+                    assert!(
+                        most <= options.max_open as u64 + 3,
+                        "{options:?}, {threads} threads: {most} open"
+                    );
                 }
             }
         });
     });
+}
+
+/// The second thread takes half of the directories, because the first one waits in a directory.
+#[test]
+fn each_thread_has_the_buffer_capacity() {
+    const TEST: &str = "parallel::limits::each_thread_has_the_buffer_capacity";
+    let parts = lines(TEST, &["-e", "trace=getdents64,%file"], || {
+        let (tree, both) = (Tree::new(|at| tree::wide(at, 8, 1)), Barrier::new(2));
+        let walk = WalkDirs::options().buffer_capacity(1_000_000).open(tree.path()).unwrap();
+        let _ = walk.run_parallel(2, |worker| {
+            let _counted = (worker.index() == 1).then(Counted::begin);
+            for visit in worker.index().. {
+                let Some(mut dir) = worker.next().unwrap() else { break };
+                assert_eq!(dir.count().unwrap(), if dir.depth() == 0 { 8 } else { 0 });
+                if visit == 1 {
+                    both.wait();
+                }
+            }
+        });
+    });
+    let Some(parts) = parts else { return };
+    let reads = parts[0].iter().filter(|line| line.starts_with("getdents64("));
+    let (large, other): (Vec<_>, Vec<_>) = reads.partition(|line| line.contains(", 1000000)"));
+    assert!(!large.is_empty() && other.is_empty(), "{large:?}, {other:?}");
 }
