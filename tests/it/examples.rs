@@ -385,8 +385,8 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
     }
 }
 
-/// Swaps a directory for a link before `step` of the program. Returns whether the directory already
-/// existed, or `None` if the program made fewer steps.
+/// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
+/// directory already existed, or `None` if the program made fewer calls.
 fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
     let tree = Tree::new(|at| {
         make(at, &["own/up/from/sub/file", "victim/up/from/sub/", "victim/up/to/sub/"]);
@@ -407,7 +407,7 @@ fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
     if is_swapped {
         symlink(at("victim").join(swapped), at("own").join(swapped)).unwrap();
     }
-    stepped.go_on();
+    stepped.resume();
     assert_eq!(modes(), before, "{swapped}, {call} {step}");
     Some(is_swapped)
 }

@@ -191,8 +191,8 @@ fn rm_stays_in_its_tree_whatever_is_swapped() {
 const DIRS: [&str; 4] = ["up", "up/parent", "up/parent/root", "up/parent/root/sub"];
 const ROOT: usize = 2;
 
-/// Swaps a directory for a link before `step` of the program. Returns whether the directory still
-/// existed, or `None` if the program made fewer steps.
+/// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
+/// directory still existed, or `None` if the program made fewer calls.
 fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
     let at = Tree::new(|at| {
         tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
@@ -215,7 +215,7 @@ fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
     if is_swapped {
         symlink(&victim, &swapped).unwrap();
     }
-    stepped.go_on();
+    stepped.resume();
     let all = all_below(at.path());
     let own = all.iter().filter(|path| path.ends_with("file")).count() - 3;
     let is_allowed = all_below(&at.path().join("victim")) == before || index < ROOT && own == 4;

@@ -151,32 +151,32 @@ fn name_of(line: &str) -> &str {
     }
 }
 
-/// A program that strace stops after one of its system calls.
+/// A process that strace stops after one of its system calls.
 pub struct Stepped(Child);
 
 impl Stepped {
-    /// Starts `command`, to be stopped after the `step`th call of `call`.
+    /// Starts `command`. strace stops the process after the `step`th call of `call`.
     pub fn start(command: &Command, call: &str, step: usize) -> Self {
         let inject = format!("inject={call}:signal=STOP:when={step}");
         let mut strace = Command::new("strace");
-        // With `-D`, the process that is started becomes the program, and the tracer a child of it.
+        // With `-D`, the started process becomes the program, and the tracer becomes its child.
         strace.args(["-D", "-qq", "-e", "signal=none", "-e", &format!("trace={call}")]);
         strace.args(["-e", &inject, "-o", "/dev/null"]).arg(command.get_program());
         strace.args(command.get_args()).stderr(Stdio::null());
-        strace.env_remove("LD_LIBRARY_PATH"); // cargo's, in which the loader would open many files
+        strace.env_remove("LD_LIBRARY_PATH"); // the loader would open many files in cargo's directories
         strace.current_dir(command.get_current_dir().unwrap());
         Self(strace.spawn().unwrap())
     }
 
-    /// Waits until it has stopped, or has ended. Returns whether it has stopped.
+    /// Waits until the process has stopped or ended. Returns `true` if the process has stopped.
     pub fn wait(&mut self) -> bool {
         let pid = Pid::from_child(&self.0);
         waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap().1.stopped()
     }
 
-    /// Lets it run to its end.
-    pub fn go_on(mut self) {
+    /// Lets the process run to its end.
+    pub fn resume(mut self) {
         kill_process(Pid::from_child(&self.0), Signal::CONT).unwrap();
-        assert!(!self.wait(), "it has stopped twice");
+        assert!(!self.wait(), "the process has stopped twice");
     }
 }
