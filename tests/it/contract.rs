@@ -3,7 +3,7 @@
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries};
+use lendir::{Buffer, Entries, Listing};
 
 /// The number of records of 24 bytes that take two batches even with 32 KiB.
 const MANY: usize = 2000;
@@ -25,23 +25,11 @@ fn end_holds_until_rewind() {
         assert!(entries.next().unwrap().is_none());
     }
     assert!(!entries.is_removed());
-    entries.rewind().unwrap();
-    assert_eq!(all(&mut entries).len(), 4);
-}
-
-#[test]
-fn error_comes_once_until_rewind() {
-    let file = tempfile::tempfile().unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&file, &mut buffer);
-    for _ in 0..2 {
-        let error = entries.next().unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
-        for _ in 0..3 {
-            assert!(entries.next().unwrap().is_none());
-        }
-        assert!(!entries.is_removed());
+    for count in 0..=4 {
         entries.rewind().unwrap();
+        (0..count).for_each(|_| assert!(entries.next().unwrap().is_some()));
+        entries.rewind().unwrap();
+        assert_eq!(all(&mut entries).len(), 4, "after {count} entries");
     }
 }
 
@@ -80,23 +68,6 @@ fn seek_continues_after_the_entry() {
     }
     entries.seek(expected[MANY / 2].cookie).unwrap();
     assert_eq!(all(&mut entries), expected[MANY / 2 + 1..]);
-}
-
-#[test]
-fn rewind_discards_the_buffer() {
-    let dir = numbered(50);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
-    let expected = all(&mut entries);
-    for count in 0..=expected.len() {
-        entries.rewind().unwrap();
-        for _ in 0..count {
-            assert!(entries.next().unwrap().is_some());
-        }
-        entries.rewind().unwrap();
-        assert_eq!(all(&mut entries), expected, "after {count} entries");
-    }
 }
 
 #[test]
@@ -199,6 +170,15 @@ fn debug_shows_names_and_paths() {
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
     assert!(format!("{entries:?}").contains("phase: Reading"), "{entries:?}");
+
+    let mut listing = Listing::new();
+    listing.read(lendir::open(dir.path()).unwrap()).unwrap();
+    let entry = format!("{:?}", listing.get(0).unwrap());
+    assert!(entry.starts_with("ListedEntry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
+    assert_eq!(
+        format!("{listing:?}"),
+        format!("Listing {{ order: Bytes, entries: [{entry}], .. }}")
+    );
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
     let begin = format!(

@@ -1,18 +1,16 @@
 //! Checks that opening and reading return the errors of the kernel, with the known paths.
 
 use crate::fixture::numbered;
-use crate::support::process::{self, as_nobody};
 use crate::support::scan;
-use crate::walk_dirs_bounds::leave_room;
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::ffi::OsStr;
-use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 fn errno<T>(result: Result<T, Error>) -> Option<i32> {
@@ -154,32 +152,6 @@ fn reading_returns_the_error_of_the_kernel() {
         assert!(listing.is_empty(), "entries of another directory remain");
     }
     assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
-}
-
-#[test]
-fn forbidden_directory_is_eacces() {
-    let dir = numbered(0);
-    set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    let secret = dir.path().join("secret");
-    create_dir(&secret).unwrap();
-    set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
-    as_nobody(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
-    remove_dir(&secret).unwrap(); // because `Scratch` could not open it
-}
-
-/// An iterator over a directory that is already open needs no other descriptor.
-#[test]
-fn open_fails_without_a_descriptor() {
-    process::run("errors::open_fails_without_a_descriptor", 60, || {
-        let dir = numbered(3);
-        let fd = lendir::open(dir.path()).unwrap();
-        let mut buffer = Buffer::new();
-        let mut entries = Entries::new(&fd, &mut buffer);
-        let _others = leave_room(0);
-        assert_eq!(errno(lendir::open("/")), Some(libc::EMFILE));
-        assert_eq!(errno(lendir::openat(&fd, ".")), Some(libc::EMFILE));
-        assert_eq!(entries.count().unwrap(), 3);
-    });
 }
 
 #[test]

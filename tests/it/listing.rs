@@ -6,10 +6,9 @@ use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::iter;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -156,39 +155,6 @@ fn by_name_finds_exactly_the_listed_names() {
 }
 
 #[test]
-fn listed_entries_agree_with_metadata() {
-    let dir = Scratch::in_memory();
-    File::create(dir.path().join("17")).unwrap();
-    fs::create_dir(dir.path().join("dir")).unwrap();
-    symlink("17", dir.path().join("link")).unwrap();
-    drop(std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap());
-    let mut listing = Listing::new();
-    read(dir.path(), &mut listing).unwrap();
-
-    let fd = lendir::open(dir.path()).unwrap();
-    let types: Vec<_> = listing.iter().map(|entry| entry.file_type(&fd).unwrap()).collect();
-    assert_eq!(
-        types,
-        [FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket]
-    );
-    for entry in &listing {
-        let metadata = fs::symlink_metadata(dir.path().join(entry.name_os())).unwrap();
-        assert_eq!(entry.ino(), metadata.ino());
-        assert_eq!(entry.name_cstr().to_bytes(), entry.name());
-    }
-    assert!(
-        format!("{listing:?}")
-            .starts_with("Listing { order: Bytes, entries: [ListedEntry { name: \"17\"")
-    );
-    let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
-    assert_eq!(numbers, [Some(17), None, None, None]);
-    let first = listing.get(0).unwrap();
-    let debug =
-        format!("ListedEntry {{ name: \"17\", d_type: RegularFile, ino: {} }}", first.ino());
-    assert_eq!(format!("{first:?}"), debug);
-}
-
-#[test]
 fn iterators_and_get_agree() {
     let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
@@ -222,24 +188,6 @@ fn iterators_and_get_agree() {
 
     listing.clear();
     assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());
-}
-
-#[test]
-fn read_replaces_the_entries() {
-    let large = Scratch::in_memory();
-    let small = Scratch::in_memory();
-    let empty = Scratch::in_memory();
-    make(large.path(), &many_names());
-    make(small.path(), &[b"b".to_vec(), b"a".to_vec()]);
-    let mut listing = Listing::new();
-    for _ in 0..2 {
-        read(large.path(), &mut listing).unwrap();
-        assert_eq!(names(&listing), many_names());
-        read(small.path(), &mut listing).unwrap();
-        assert_eq!(names(&listing), [b"a", b"b"]);
-        read(empty.path(), &mut listing).unwrap();
-        assert!(listing.is_empty());
-    }
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process::as_nobody;
 use crate::support::scan::{ORDERS, errno};
 use crate::support::tree::{self, Random, Tree};
 use crate::visits::{Requests, directories, expected_visits};
 use lendir::{Dir, Entry, FileType, Listing, StatxFlags, WalkDirs};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -275,17 +276,24 @@ fn deepest_level_and_second_visit_enter_nothing() {
     }
 }
 
-/// The caller skips the contents of each directory and enters its children by name, so the walk
-/// reads nothing.
+/// The caller skips the contents of each directory and enters its children by name. So the walk
+/// reads no directory, and needs no permission to read one.
 #[test]
 fn threads_enter_named_directories() {
     let _watchdog = Watchdog::new(300);
+    as_nobody(enter_unreadable_directories);
+}
+
+fn enter_unreadable_directories() {
     let tree = Tree::new(|at| tree::random(at, 11));
     let all = expected_visits(tree.path(), false, |_| Requests::ALL);
     let all = directories(&all);
     let mut below = BTreeMap::<_, Vec<_>>::new();
     for path in &all {
         below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
+    }
+    for path in all.iter().rev() {
+        fs::set_permissions(path, Permissions::from_mode(0o300)).unwrap();
     }
     for max_open in [4, 32] {
         for second_visits in [false, true] {

@@ -53,25 +53,15 @@ fn place() -> Tree {
     })
 }
 
+/// One thread walks the roots in their order. Several threads share them.
 #[test]
-fn one_thread_walks_one_after_the_other() {
-    let place = place();
-    for options in [PLAIN, POST, TIGHT] {
-        let (roots, expected) = roots(&place, options);
-        assert_eq!(
-            collect_visits(&mut options.build().open_all(&roots), |_| Requests::ALL),
-            expected,
-            "{options:?}"
-        );
-    }
-}
-
-#[test]
-fn all_are_open_to_all_threads() {
+fn open_all_walks_each_root() {
     let _watchdog = Watchdog::new(60);
     let place = place();
     for options in [PLAIN, POST, TIGHT] {
         let (roots, expected) = roots(&place, options);
+        let visits = collect_visits(&mut options.build().open_all(&roots), |_| Requests::ALL);
+        assert_eq!(visits, expected, "{options:?}");
         let expected = in_one_order(expected);
         for threads in THREADS {
             let parts = options

@@ -174,26 +174,6 @@ fn reader_gets_one_error() {
     });
 }
 
-/// A directory that can be searched but not read is yielded, and the caller can enter a child by
-/// name.
-#[test]
-fn enter_descends_into_a_named_child() {
-    as_nobody(|| {
-        let tree = Tree::of(&["secret/below/"]);
-        forbid(&tree.path().join("secret"));
-        let mut walk = lendir::walk_dirs(tree.path()).unwrap();
-        let (mut names, mut errors) = (Vec::new(), 0);
-        while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
-            names.push(dir.name().to_vec());
-            if dir.name() == b"secret" {
-                dir.skip_subdirs();
-                dir.enter("below");
-            }
-        }
-        assert_eq!((&names[1..], errors), (&[b"secret".to_vec(), b"below".to_vec()][..], 0));
-    });
-}
-
 /// Makes a chain of directories. Beside each next directory, there is an empty one with this
 /// `mode`, which comes last.
 fn closed_chain(at: &Path, depth: usize, mode: u32) {

@@ -31,7 +31,7 @@ fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
 }
 
 /// Checks that a walk with all options yields what the model says, on one thread and on several.
-fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
+pub fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
     for second_visits in [false, true] {
         let expected = expected_visits(tree.path(), second_visits, &requests);
         for max_open in BOUNDS {
@@ -216,11 +216,4 @@ fn calls_describe_the_yielded_directory() {
         }
         assert_eq!(dir.count().unwrap(), 0, "entries after the end");
     }
-    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
-    let mut counts = Vec::new();
-    while let Some(mut dir) = walk.next().unwrap() {
-        counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
-    }
-    let root = tree.path().file_name().unwrap().to_owned();
-    assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
 }
