@@ -264,10 +264,13 @@ impl Listing {
         let records_start = self.extent.records_end;
         while phase == Phase::Reading {
             let Extent { entries, records_end } = self.extent;
+            let memory_len = self.arena.memory.len();
             let room = self.arena.make_room(records_start, records_end)?;
-            // One span for each name that fits into the batch, so that the loop below never
-            // allocates.
-            if (self.capacity() - entries) * MIN_RECORD < MIN_ROOM.max(room / 4 * 3) {
+            // New memory gets a span for each name that fits into it, so that the loop below never
+            // allocates. Memory from an earlier directory has spans, which can limit the batch.
+            let has_grown = self.arena.memory.len() > memory_len;
+            let spans_for = if has_grown { room } else { MIN_ROOM };
+            if (self.capacity() - entries) * MIN_RECORD < spans_for {
                 self.grow(entries + room.div_ceil(MIN_RECORD))?;
             }
             let room = room.min((self.capacity() - entries) * MIN_RECORD);
