@@ -47,13 +47,23 @@ macro_rules! common_options {
         /// With `true`, a directory on which another file system is mounted is yielded as an entry,
         /// but the walk does not descend into this directory. A file can be a mount point, too, as
         /// is usual in containers. The `stat` and `open` methods of such an entry act on the
-        /// mounted file.
+        /// mounted file. To skip such a file, too, query whether the entry is a mount point:
+        ///
+        /// ```
+        /// use lendir::rustix::fs::StatxAttributes;
+        /// use lendir::{Entry, Error, StatxFlags};
+        ///
+        /// fn is_mount_point(entry: &Entry<'_>) -> Result<bool, Error> {
+        ///     let statx = entry.statx(StatxFlags::empty())?;
+        ///     Ok(statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)) // Linux 5.8
+        /// }
+        /// ```
+        ///
+        /// The same query finds the directories that were not entered.
         ///
         /// The walk does not descend into a bind mount either, even if the bind mount shows the
         /// same file system. It descends into a btrfs subvolume, because a subvolume is not a
-        /// mount. `find -xdev`, which compares `st_dev`, does the opposite in both cases. To list
-        /// the mount points that were not entered, query `STATX_ATTR_MOUNT_ROOT` by
-        /// [`Entry::statx`](crate::Entry::statx) (Linux 5.8).
+        /// mount. `find -xdev`, which compares `st_dev`, does the opposite in both cases.
         ///
         /// If `openat2` is missing and the kernel is older than Linux 5.8, the walk tells only
         /// devices apart. Then it does descend into a bind mount of the same file system.
@@ -165,8 +175,8 @@ macro_rules! common_options {
             Ok(self.begin(roots, path))
         }
 
-        /// Returns a walk of the trees at `paths`, one after another. On several threads, the trees
-        /// are walked at the same time.
+        /// Returns a walk of the trees at `paths`, one after another.
+        /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks them all at once.
         ///
         /// Each root is opened when the walk begins it, and its path is looked up only then. If a
         /// root is missing or is not a directory, the walk returns an error with this path and
