@@ -1,14 +1,14 @@
 //! `Cursor`: a position in a tree, and the steps from there: into a child, back to the level above,
 //! and on to the next root.
 //!
-//! It does not know what remains to do at a level, nor in which order. Its user keeps that in the
-//! type parameter `T`.
+//! It does not know what remains to do at a level, nor in which order. A walk keeps that in a value
+//! of type `T` at each level.
 //!
 //! A level is a directory on the path from the root to the current directory. It stays while
 //! something remains to do there. The last child of a level replaces it, and the level's descriptor
 //! is closed as soon as that child is open. So a chain of directories is one level, however long
-//! the chain is. A level right below a closed one stays, because `..` leads from there to the
-//! closed one.
+//! the chain is. The level right below a closed one stays, because `..` leads from it to the closed
+//! one. The process may have no permission to open `..` from a child.
 
 pub(crate) mod identity;
 pub(crate) mod links;
@@ -130,8 +130,8 @@ impl<T> Cursor<T> {
     }
 
     /// Opens `name` in the current directory. The path ends with this name already. Returns `None`
-    /// if there is no directory to enter. If the system has no descriptor left, `free_descriptor`
-    /// closes one elsewhere and returns whether it did.
+    /// if `name` is not a directory to enter. If the system has no descriptor left,
+    /// `free_descriptor` closes one elsewhere and returns whether it did.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
@@ -165,7 +165,7 @@ impl<T> Cursor<T> {
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
         let depth = self.stack.top().bounds.depth + 1;
-        self.links.check_loop(dir, depth).map_err(|refusal| self.refusal(refusal))
+        self.links.check_loop(dir, depth).map_err(|refusal| self.error_of(refusal))
     }
 
     /// Continues [`open`](Self::open) after an error.
@@ -179,22 +179,26 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         let mut opened = Err(errno);
         loop {
-            return match self.resolve_child(state, name, opened) {
-                Ok(found) => Ok(found),
-                Err(Refusal::Kernel(errno))
-                    if raw_open::lacks_descriptor(errno)
-                        && (free_descriptor() || self.stack.lower_limit()) =>
-                {
+            let refusal = match self.resolve_child(state, name, opened) {
+                Ok(child) => return Ok(child),
+                Err(refusal) => refusal,
+            };
+            if let Refusal::Kernel(errno) = refusal {
+                let is_freed = raw_open::lacks_descriptor(errno)
+                    && (free_descriptor() || self.stack.lower_limit());
+                if is_freed {
                     opened = self.try_open(state, name);
                     continue;
                 }
-                Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => Ok(None),
-                Err(refusal) => Err(self.refusal(refusal)),
-            };
+                if !is_open_error_reported(state, errno) {
+                    return Ok(None);
+                }
+            }
+            return Err(self.error_of(refusal));
         }
     }
 
-    /// Returns the directory that `name` is or leads to, or `None` if there is none to enter.
+    /// Returns the directory that `name` is or leads to, or `None` if it is not to be entered.
     fn resolve_child(
         &mut self,
         state: EntryState,
@@ -211,29 +215,29 @@ impl<T> Cursor<T> {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
             } // it is something else, or gone
-            found => {
-                let found = found?;
-                if let Some(found) = &found {
-                    links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
+            examined => {
+                let child = examined?;
+                if let Some(open) = &child {
+                    links.check_loop(open.dir.as_fd(), top.bounds.depth + 1)?;
                 }
-                return Ok(found);
+                return Ok(child);
             }
         }
         match opener.follow(top.dir(), name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // it leads to a file, or to nothing
-            found => {
-                let found = found?;
-                if let Some(found) = &found {
-                    links.follow(top.dir(), top.bounds.depth, found.dir.as_fd())?;
+            followed => {
+                let target = followed?;
+                if let Some(open) = &target {
+                    links.follow(top.dir(), top.bounds.depth, open.dir.as_fd())?;
                 }
-                Ok(found)
+                Ok(target)
             }
         }
     }
 
     /// Makes the error of the name at the end of the path.
     #[cold]
-    fn refusal(&self, refusal: Refusal) -> Error {
+    fn error_of(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
         let error = |errno| Error::at_depth(OsStr::from_bytes(path.as_bytes()), depth, errno);
         match refusal {
@@ -269,9 +273,9 @@ impl<T> Cursor<T> {
     }
 
     /// Reopens the level right above the current directory, if that level is closed. If it cannot
-    /// be found, it is lost. `path_by_names` leads to a bottom that was inserted. `lose` is called
-    /// with what remains there and in the current directory, and returns whether the error is
-    /// reported. `free_descriptor` is the same as for [`open`](Self::open).
+    /// be found, it is lost. Then `lose` gets what remains there, and what remains in the current
+    /// directory. It returns `true` if the error is to be reported. `path_by_names` leads to a
+    /// bottom that was inserted. `free_descriptor` is the same as for [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
@@ -304,14 +308,14 @@ impl<T> Cursor<T> {
         self.stack.levels.insert(0, level);
     }
 
-    /// Splits off an equal part of the roots for one of the `threads` that wait.
+    /// Splits off an equal part of the roots for one of the `threads` that wait. If `is_busy`, even
+    /// the last root is given away.
     pub(crate) fn split_off_roots(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let roots = self.roots.split_off(threads, is_busy)?;
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// Returns a cursor at one of the open levels, for another thread. Duplicates
-    /// the descriptor.
+    /// Returns a cursor at one of the open levels, for another thread. Duplicates the descriptor.
     pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, root_parent, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels[index];
@@ -349,7 +353,8 @@ fn retry_with_descriptor<R, E>(
     }
 }
 
-/// Calls `advance` until it succeeds, and `on_error` with each error.
+/// Calls `advance` until it succeeds, and `on_error` with each error. Returns what `advance`
+/// returned.
 #[inline(always)]
 pub(crate) fn skip_errors(
     mut advance: impl FnMut() -> Result<bool, Error>,
