@@ -4,8 +4,8 @@
 //!
 //! | an error of | is reported by | unless |
 //! |---|---|---|
-//! | reading a directory: [`Reading`] | its `Dir`, or the walk if the `Dir` is dropped before | it is reported already |
-//! | opening an entry: [`is_open_error_reported`] | the walk | the caller's query of the entry has failed |
+//! | reading: [`Reading`] | the `Dir`, or the walk if the `Dir` is dropped | it is reported |
+//! | opening: [`is_open_error_reported`] | the walk | the caller's query has failed |
 //! | reopening a closed level: [`Loss`] | the thread that notices first | |
 
 use super::raw_open::lacks_descriptor;

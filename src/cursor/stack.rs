@@ -39,7 +39,7 @@ pub(crate) struct Level<T> {
     pub(super) state: LevelState,
     pub(crate) bounds: PathBounds,
     pub(crate) end_marker: EndMarker,
-    /// What remains to do there, which only a `WalkDirs` or a `Walk` understands.
+    /// The work that remains there, which only a `WalkDirs` or a `Walk` understands.
     pub(crate) remaining: T,
 }
 
