@@ -1,5 +1,7 @@
-//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module
-//! does not know where an entry comes from, nor what a walk makes of an outcome.
+//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. The kinds are
+//! `Entry` here, `ListedEntry` and `WalkEntry`.
+//!
+//! This module does not know where an entry comes from, nor what a walk makes of an outcome.
 
 use super::entry_state::{EntryState, EntryUpdates};
 use crate::error::Error;
@@ -316,6 +318,9 @@ impl<'a> Entry<'a> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    ///
+    /// `stx_attributes` is always filled in, whatever the `mask`. `stx_size` is a `u64`, whereas
+    /// `st_size` of [`stat`](Self::stat) is an `i64`.
     ///
     /// A walk acts on an outcome that has the type, in the same way as with `stat`. An error
     /// changes nothing for the walk.
