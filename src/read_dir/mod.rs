@@ -73,6 +73,9 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
+/// `rewind` and `next` allocate no memory. Once a process has been reaped, its `fd` directory is
+/// empty from then on, and [`is_removed`](Self::is_removed) returns `true`.
+///
 /// An entry is valid only until the next call to `next`, so there is no `for entry in dir`. Copy
 /// whatever you want to keep. [`filter_map`](Self::filter_map) returns an ordinary iterator.
 ///
