@@ -1,5 +1,7 @@
-//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. It
-//! does not know how a directory is read.
+//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. A new
+//! file system needs its number in `file_system.rs`.
+//!
+//! An `EndMarker` does not know how a directory is read.
 
 use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
@@ -15,7 +17,8 @@ use rustix::fd::AsFd;
 /// xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there
 /// `i32::MAX` can be an ordinary position. On 9p, the server names the file system type, so it
 /// decides about the marker. It counts only on the last record of a batch, and only if that batch
-/// left room for the largest record: otherwise the next record may not have fitted.
+/// left room for the largest record. Otherwise the batch may have ended because the next record did
+/// not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndMarker(
     /// 0 for no marker.
@@ -30,7 +33,8 @@ impl EndMarker {
     /// none, is unknown, or `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
         Self(match FileSystem::of(dir) {
-            Ok(FileSystem::EXT4) => isize::MAX as u64, // `ext4_get_htree_eof`: 32-bit hashes to a 32-bit process
+            // `ext4_get_htree_eof`: a 32-bit process gets 32-bit hashes.
+            Ok(FileSystem::EXT4) => isize::MAX as u64,
             Ok(FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2) => {
                 i32::MAX as u64
             }

@@ -74,8 +74,8 @@ impl Last {
         end_marker.is(self.cookie)
     }
 
-    /// Returns `true` if the largest record fits behind this one. Otherwise the next record may not
-    /// have fitted.
+    /// Returns `true` if the largest record fits behind this one. Otherwise the batch may have
+    /// ended because the next record did not fit.
     #[cold]
     #[inline(never)]
     fn leaves_room(self, room_end: usize) -> bool {
