@@ -560,9 +560,10 @@ impl WalkOptions {
     /// The threads work as long as directories take longer than their number of entries explains.
     /// A walk whose caches are warm stays on one thread.
     ///
-    /// At most [`max_open`](Self::max_open) and 8 for each thread more descriptors are open. When
-    /// the system refuses one, half of them are closed, in the end all, and fewer are opened from
-    /// then on.
+    /// In addition to the walk's own descriptors, at most [`max_open`](Self::max_open) and 8 for
+    /// each thread are open. If the system refuses a descriptor, half of the additional ones are
+    /// closed, and fewer are opened from then on. If none can be closed, reading ahead ends for the
+    /// rest of the walk.
     ///
     /// Each of these descriptors and each thread takes at most 1 MiB of memory, and each level of
     /// the walk a copy of the names of its directories. A directory whose records take more than
