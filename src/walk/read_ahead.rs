@@ -7,12 +7,15 @@
 //!        done        done            begun            pending                  pending
 //! ```
 //!
-//! A helper thread takes the first pending directory, opens and reads it, and inserts the
-//! directories in it behind it, as pending. The walk removes from the front. It lists the rest of
-//! its current directory when it first descends into a child.
+//! A helper thread takes the first pending directory, opens and reads it, and inserts its
+//! subdirectories right behind it, as pending. The walk removes from the front. It lists the rest
+//! of its current directory when it first descends into a child.
 //!
 //! Only success is handed over. After any failure the walk opens and reads the directory itself, so
 //! errors, mounts, links and unreadable directories have one way through the code.
+//!
+//! If the system has no descriptor left, `lower_limit` closes half of those that are open ahead. If
+//! none can be closed, the walk drops the `ReadAhead` (`free_descriptor` in `mod.rs`).
 //!
 //! On warm caches, handing a directory over costs about as much as reading it. So helper threads
 //! work only where calls wait: each directory that took long permits the next ones to be read
@@ -52,8 +55,8 @@ const MAX_BYTES: usize = 256 * 1024;
 const FAST_MICROS: usize = 60;
 /// The time that each entry adds. Most add 0.1 to 0.5.
 const ENTRY_MICROS: usize = 1;
-/// The cost of a directory that is read ahead in vain, in microseconds. A directory that waits
-/// permits the walk to read ahead as many as cost the time that it took.
+/// The cost of a directory that is read ahead in vain, in microseconds. A directory that took `t`
+/// microseconds permits `t / COST_MICROS` others to be read ahead.
 const COST_MICROS: usize = 4;
 /// The most directories that one wait permits. A thread that was preempted only seems to have
 /// waited.
@@ -61,7 +64,7 @@ const MAX_BUDGET: usize = 1024;
 /// The cost of starting a thread, in directories.
 const START_COST: usize = 25;
 /// Whether each directory counts as one that waited, so that tests use the threads.
-const ALWAYS: bool = cfg!(any(debug_assertions, lendir_shuttle));
+const EVERY_DIRECTORY_WAITS: bool = cfg!(any(debug_assertions, lendir_shuttle));
 
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
@@ -77,9 +80,12 @@ struct Shared {
     near_count: usize,
     /// The number of directories that may be read ahead before another one waits.
     budget: AtomicUsize,
+    /// Whether the `ReadAhead` is being dropped. Then each helper thread ends after the call that
+    /// it is in.
     is_over: Arc<AtomicBool>,
-    /// Counts descriptors: each one that is open ahead has a clone.
-    open: Arc<()>,
+    /// The token of a descriptor. The strong count, minus one, is the number of descriptors that
+    /// are open ahead.
+    open_token: Arc<()>,
     state: Mutex<State>,
     /// Idle helper threads wait for it.
     helper_signal: Condvar,
@@ -109,18 +115,18 @@ enum Progress {
     Pending,
     Begun,
     /// `None` if opening or reading it failed.
-    Done(Option<Read>),
+    Done(Option<AheadRead>),
 }
 
 /// The directories in a directory, in the order of the walk.
 struct Siblings {
-    parent: Arc<Dir>,
+    parent: Arc<AheadDir>,
     depth: usize,
-    children: Vec<Child>,
+    children: Vec<AheadChild>,
 }
 
 /// A directory among its siblings.
-struct Child {
+struct AheadChild {
     name: CString,
     following_count: usize,
 }
@@ -134,16 +140,16 @@ pub(crate) struct Place {
 }
 
 /// A directory that is open ahead.
-struct Dir {
+struct AheadDir {
     fd: OwnedFd,
     end_marker: EndMarker,
     opener: Opener,
-    _counted: Arc<()>,
+    _token: Arc<()>,
 }
 
 /// A directory that was read ahead.
-struct Read {
-    dir: Arc<Dir>,
+struct AheadRead {
+    dir: Arc<AheadDir>,
     content: Content,
 }
 
@@ -178,7 +184,7 @@ impl ReadAhead {
             near_count: threads.saturating_mul(NEAR_COUNT),
             budget: AtomicUsize::new(0),
             is_over: Arc::new(AtomicBool::new(false)),
-            open: Arc::new(()),
+            open_token: Arc::new(()),
             state: Mutex::new(state),
             helper_signal: Condvar::new(),
             walk_signal: Condvar::new(),
@@ -187,8 +193,8 @@ impl ReadAhead {
     }
 
     /// Returns the directory at `place`, which the walk descends into, if it was read ahead.
-    /// Waits for a thread that has begun it. `rest` is `None` if the entry cannot be a directory
-    /// itself.
+    /// Waits for a thread that has begun it. `rest` is `None` if the entry is known not to be a
+    /// directory, such as a symbolic link that the walk follows.
     pub(crate) fn take(
         &mut self,
         place: Place,
@@ -206,9 +212,10 @@ impl ReadAhead {
                 state.walk_waits = true;
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            read = state.remove(place).and_then(Read::hand_over);
+            read = state.remove(place).and_then(AheadRead::hand_over);
             if read.is_none() {
-                // The walk may read other entries, so the counts of those read ahead do not hold.
+                // The walk reads this directory itself and may find other entries, so the places
+                // below it no longer hold.
                 state.pass(place);
             }
             if listed.last() != Some(&place.depth)
@@ -286,12 +293,12 @@ impl Item {
 }
 
 impl Siblings {
-    /// Returns the directories among these entries. `None` if there are none.
+    /// Returns the directories among these entries, or `None` if no entry is a directory.
     fn new(
         listing: &Listing,
         range: Range<usize>,
         depth: usize,
-        parent: impl FnOnce() -> Arc<Dir>,
+        parent: impl FnOnce() -> Arc<AheadDir>,
     ) -> Option<Self> {
         let end = range.end;
         let child = |index| {
@@ -300,7 +307,7 @@ impl Siblings {
             let entry = listing.get(index).expect("BUG: an entry is missing");
             let state =
                 EntryState::from_type(entry.d_type()).filter(|state| state.can_be_directory());
-            state.map(|_| Child {
+            state.map(|_| AheadChild {
                 name: entry.name_cstr().to_owned(),
                 following_count: end - 1 - index,
             })
@@ -310,7 +317,7 @@ impl Siblings {
     }
 }
 
-impl Read {
+impl AheadRead {
     /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
     /// this one.
     fn hand_over(self) -> Option<(OpenDir, Content)> {
@@ -338,7 +345,7 @@ impl State {
     }
 
     /// Removes the directory at `place` if it is the first in the list. Returns it if it was read.
-    fn remove(&mut self, place: Place) -> Option<Read> {
+    fn remove(&mut self, place: Place) -> Option<AheadRead> {
         let item = self.list.front_mut().filter(|item| item.place() == place)?;
         item.range.start += 1;
         if !item.range.is_empty() {
@@ -365,7 +372,7 @@ impl State {
     }
 
     /// Notes the end of a job, unless the walk has passed the directory.
-    fn finish(&mut self, job: &Job, done: Option<(Read, Option<Siblings>)>) {
+    fn finish(&mut self, job: &Job, done: Option<(AheadRead, Option<Siblings>)>) {
         let is_it = |item: &Item| {
             Arc::ptr_eq(&item.siblings, &job.siblings)
                 && item.range.start == job.index
@@ -401,7 +408,7 @@ impl Shared {
     /// Notes that a directory with so many entries was read in this time.
     fn note(&self, elapsed: Duration, entry_count: usize) {
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
-        let budget = if ALWAYS {
+        let budget = if EVERY_DIRECTORY_WAITS {
             MAX_BUDGET
         } else {
             next_budget(self.budget.load(Relaxed), micros, entry_count)
@@ -410,22 +417,23 @@ impl Shared {
     }
 
     fn open_count(&self) -> usize {
-        Arc::strong_count(&self.open) - 1
+        Arc::strong_count(&self.open_token) - 1
     }
 
-    /// Counts one more descriptor. If too many are open, closes those of directories behind the
-    /// first `kept_count` items. Returns `None` if that is not enough.
-    fn count(&self, state: &mut State, kept_count: usize) -> Option<Arc<()>> {
+    /// Returns a token for one more descriptor. If too many are open, closes the descriptors of
+    /// directories behind the first `kept_count` items. Returns `None` if that is not enough.
+    fn reserve_descriptor(&self, state: &mut State, kept_count: usize) -> Option<Arc<()>> {
         while self.open_count() >= state.max_open {
             if !state.give_up_last(kept_count) {
                 return None;
             }
         }
-        Some(Arc::clone(&self.open))
+        Some(Arc::clone(&self.open_token))
     }
 
-    /// Closes half of the descriptors that are open ahead, and allows no more from then on. Returns
-    /// `false` if none was closed, because only calls under way need them.
+    /// Closes half of the descriptors that are open ahead. The number of the other half is the
+    /// limit from then on. Returns `false` if none was closed, because only calls under way need
+    /// them.
     fn lower_limit(&self, state: &mut State) -> bool {
         let open_count = self.open_count();
         state.max_open = open_count / 2;
@@ -464,7 +472,7 @@ impl Shared {
         let mut listing = Listing::with_order(shared.order).with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
-            let Some((job, counted)) = shared.begin(&mut state) else {
+            let Some((job, token)) = shared.begin(&mut state) else {
                 state.idle_count += 1;
                 state = shared.helper_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle_count -= 1;
@@ -472,7 +480,8 @@ impl Shared {
             };
             Self::wake(shared, state);
             let begin = Instant::now();
-            let read = || shared.read(&mut listing, &job, counted);
+            let read = || shared.read(&mut listing, &job, token);
+            // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.note(begin.elapsed(), if done.is_some() { listing.len() } else { 0 });
             state = shared.lock();
@@ -489,7 +498,7 @@ impl Shared {
     /// Begins the first pending directory.
     fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
         let index = self.first_pending(state).filter(|_| self.is_worthwhile())?;
-        let counted = self.count(state, index)?;
+        let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
         let (siblings, start) = (Arc::clone(&item.siblings), item.range.start);
         if item.range.len() == 1 {
@@ -500,17 +509,17 @@ impl Shared {
             let begun = Item { siblings: Arc::clone(&siblings), range, progress: Progress::Begun };
             state.list.insert(index, begun);
         }
-        Some((Job { siblings, index: start }, counted))
+        Some((Job { siblings, index: start }, token))
     }
 
-    /// Opens and reads a directory. Returns the directories in it, too. `counted` counts its
+    /// Opens and reads a directory. Returns the directories in it, too. `token` counts its
     /// descriptor.
     fn read(
         &self,
         listing: &mut Listing,
         job: &Job,
-        counted: Arc<()>,
-    ) -> Option<(Read, Option<Siblings>)> {
+        token: Arc<()>,
+    ) -> Option<(AheadRead, Option<Siblings>)> {
         let Siblings { parent, depth, children } = &*job.siblings;
         let mut opener = parent.opener;
         let name = &children[job.index].name;
@@ -523,10 +532,10 @@ impl Shared {
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
             .filter(|()| !listing.is_removed())?;
-        let dir = Arc::new(Dir { fd, end_marker, opener, _counted: counted });
+        let dir = Arc::new(AheadDir { fd, end_marker, opener, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, || Arc::clone(&dir));
-        Some((Read { dir, content: listing.content() }, below))
+        Some((AheadRead { dir, content: listing.content() }, below))
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, if calls wait
@@ -538,13 +547,13 @@ impl Shared {
         }
         let is_below = |item: &&Item| item.place().depth > depth;
         let index = state.list.iter().take_while(is_below).count();
-        let Some(counted) = self.count(state, index) else { return false };
+        let Some(token) = self.reserve_descriptor(state, index) else { return false };
         let Ok(fd) = fcntl_dupfd_cloexec(dir, 0) else {
-            drop(counted);
+            drop(token);
             self.lower_limit(state);
             return false;
         };
-        let parent = || Arc::new(Dir { fd, end_marker, opener, _counted: counted });
+        let parent = || Arc::new(AheadDir { fd, end_marker, opener, _token: token });
         if let Some(siblings) = Siblings::new(listing, range, depth, parent) {
             state.list.insert(index, Item::pending(siblings));
         }
@@ -555,8 +564,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::{
-        Arc, AsFd, COST_MICROS, Child, Dir, EndMarker, FAST_MICROS, Item, Listing, MAX_BUDGET,
-        Opener, Options, Order, Place, Progress, Read, ReadAhead, Rest, Siblings, next_budget,
+        AheadChild, AheadDir, AheadRead, Arc, AsFd, COST_MICROS, EndMarker, FAST_MICROS, Item,
+        Listing, MAX_BUDGET, Opener, Options, Order, Place, Progress, ReadAhead, Rest, Siblings,
+        next_budget,
     };
     use crate::Walk;
     use std::cell::Cell;
@@ -568,21 +578,21 @@ mod tests {
         pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 
-    fn dir(ahead: &ReadAhead) -> Arc<Dir> {
+    fn dir(ahead: &ReadAhead) -> Arc<AheadDir> {
         let (end_marker, opener) = (EndMarker::NONE, Opener::new(&Options::default()));
         let fd = crate::open("/").unwrap();
-        Arc::new(Dir { fd, end_marker, opener, _counted: Arc::clone(&ahead.shared.open) })
+        Arc::new(AheadDir { fd, end_marker, opener, _token: Arc::clone(&ahead.shared.open_token) })
     }
 
     /// A directory in one of its own.
     fn item(ahead: &ReadAhead, depth: usize, following_count: usize, progress: Progress) -> Item {
-        let children = vec![Child { name: c"n".to_owned(), following_count }];
+        let children = vec![AheadChild { name: c"n".to_owned(), following_count }];
         let siblings = Siblings { parent: dir(ahead), depth, children };
         Item { progress, ..Item::pending(siblings) }
     }
 
     fn done(ahead: &ReadAhead) -> Progress {
-        Progress::Done(Some(Read { dir: dir(ahead), content: Listing::new().content() }))
+        Progress::Done(Some(AheadRead { dir: dir(ahead), content: Listing::new().content() }))
     }
 
     fn new() -> ReadAhead {
@@ -619,7 +629,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a directory")]
     fn limit_is_lower_only_if_a_descriptor_is_closed() {
         let mut ahead = new();
-        let under_way = [(); 4].map(|()| Arc::clone(&ahead.shared.open));
+        let under_way = [(); 4].map(|()| Arc::clone(&ahead.shared.open_token));
         assert!(!ahead.lower_limit(), "only calls under way need descriptors");
         let read = item(&ahead, 1, 0, done(&ahead));
         ahead.shared.lock().list.push_back(read);
