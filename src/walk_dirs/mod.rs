@@ -408,7 +408,8 @@ impl<S> WalkDirsOptions<S> {
     /// - At its second visit, a directory has its own state again.
     /// - A state that contains an [`Arc`](std::sync::Arc) can also carry sums up. Add to the sum at
     ///   second visits, as in the example `du`, or when the last clone is dropped, as in [a
-    ///   recipe](crate::recipes#add-up-sizes-on-all-cores).
+    ///   recipe](crate::recipes#add-up-sizes-on-all-cores). To count per top-level directory, set
+    ///   an `Arc` of a counter at depth 1. The whole subtree of the directory shares the counter.
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If you catch a panic of the state's `clone`, the walk can continue, and misses nothing.
     ///   After a panic of its `drop`, the walk may miss an error: of a root that could not be
