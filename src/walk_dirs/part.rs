@@ -19,7 +19,7 @@
 //! (split)   if other threads wait: splits off a part for each of them            parallel
 //! step      until there is a directory to visit:
 //!             a name is pending:    opens that directory, and pushes its level   cursor
-//!             first visit is over:  prepares the second visit, or leaves it to   shared_level
+//!             second visit is due:  prepares the second visit, or leaves it to   shared_level
 //!                                   the last thread at this level
 //!             parent is closed:     reopens it                                   cursor
 //!             otherwise:            pops the level
@@ -64,7 +64,7 @@ pub(crate) struct LevelWork<S> {
     pub(crate) state: S,
 }
 
-/// The visit of a level that was made last.
+/// The last visit made to a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visit {
     /// The only one: without second visits.
@@ -81,9 +81,9 @@ impl<S> LevelWork<S> {
         Self { visit, names_start, next_start: names_start, shared: None, state }
     }
 
-    /// Finishes the name that ends at this offset, whether its directory could be opened or not.
+    /// Passes the name that ends at this offset, whether its directory could be opened or not.
     #[inline]
-    fn finish_name(&mut self, pending: &mut Pending, end: usize) {
+    fn pass_name(&mut self, pending: &mut Pending, end: usize) {
         self.next_start = pending.remove_finished(self.names_start, end);
     }
 }
@@ -108,7 +108,7 @@ impl<S> Part<S> {
     pub(crate) fn clear(&mut self) {
         self.subdirs.clear();
         self.updates.take();
-        self.cursor.clear(); // last: a state may panic
+        self.cursor.clear(); // last: dropping a state may panic
     }
 
     /// Returns `true` if [`finish`](Self::finish) must be called before the next step.
@@ -132,8 +132,8 @@ impl<S> Part<S> {
             if let Some(errno) = subdirs.reading.end() {
                 return Err(directory.error(errno));
             }
-            // From the first entry on, because a cookie may lead elsewhere. If no entry was
-            // yielded, the position is presumably still there.
+            // Reads again from the first entry, because a cookie may lead elsewhere. If `rewind`
+            // fails, but no entry was yielded, the position is presumably still the beginning.
             let mut entries = Entries::of(directory, buffer, end_marker);
             entries
                 .rewind()
@@ -228,14 +228,14 @@ impl<S: Clone> Part<S> {
         // meanwhile, it is not lost.
         let child = match cursor.open(state, name, &mut || false) {
             Ok(Some(child)) => child,
-            none => {
-                cursor.stack.top_mut().remaining.finish_name(pending, end);
-                return none.map(|_| false);
+            not_opened => {
+                cursor.stack.top_mut().remaining.pass_name(pending, end);
+                return not_opened.map(|_| false);
             }
         };
         let parent = &cursor.stack.top().remaining;
-        // The last child replaces its parent, unless that has a second visit, and inherits the
-        // state.
+        // The last child replaces its parent and inherits its state, unless the parent has a second
+        // visit.
         if end == pending.len()
             && parent.visit == Visit::Only
             && !cursor.stack.is_level_above_closed()
@@ -245,7 +245,7 @@ impl<S: Clone> Part<S> {
             work.next_start = work.names_start;
         } else {
             let state = parent.state.clone(); // first: if it panics, nothing is lost
-            cursor.stack.top_mut().remaining.finish_name(pending, end);
+            cursor.stack.top_mut().remaining.pass_name(pending, end);
             let work = LevelWork::new(cursor.options.second_visits, pending.len(), state);
             cursor.push(child, work);
         }
@@ -287,7 +287,8 @@ impl<S: Clone> Part<S> {
         let work = &mut self.cursor.stack.top_mut().remaining;
         work.visit = Visit::Second;
         work.next_start = work.names_start;
-        self.subdirs.pending.truncate(work.names_start); // names that were split off may still be there
+        // Names that were split off may still be there.
+        self.subdirs.pending.truncate(work.names_start);
         let path_end = self.cursor.stack.top().bounds.path_end;
         self.cursor.path.truncate_to(path_end);
         Ok(true)
@@ -297,11 +298,11 @@ impl<S: Clone> Part<S> {
     /// it, the level is lost to this thread. If this thread is the last one there, and its part
     /// began there, pushes the level's parent.
     fn leave_shared_level(&mut self) -> Result<(), Error> {
-        let is_first = self.cursor.stack.levels.len() == 1;
+        let is_bottom = self.cursor.stack.levels.len() == 1;
         let top = &mut self.cursor.stack.top_mut().remaining;
         // Cloned first: if it panics, nothing is lost.
         let parent_state =
-            top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.parent_state());
+            top.shared.as_ref().filter(|_| is_bottom).and_then(|shared| shared.parent_state());
         // Taken, so it is given up only once: if a panic or an error comes after this, this is
         // called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
@@ -318,7 +319,8 @@ impl<S: Clone> Part<S> {
         }
         let result = self.reopen_parent();
         if shared.loss.is_noted() {
-            self.cursor.stack.lose_top(); // only now: until here, `..` began there
+            // Last: reopening the parent needs the descriptor of this level for `..`.
+            self.cursor.stack.lose_top();
         }
         result
     }
