@@ -1,5 +1,6 @@
-//! Decides which subdirectories of the current directory the walk enters, and in which order. This
-//! module does not know how a directory is read or opened.
+//! Collects the subdirectories of the current directory in the order in which the walk enters them.
+//! [`EntryState::resolve`] decides about each. This module does not know how a directory is read or
+//! opened.
 //!
 //! ```text
 //! note       an entry that can be entered is yielded: its name and state are pushed to `pending`
@@ -70,7 +71,7 @@ impl Subdirs {
         if let Some(state) = EntryState::from_type(entry.d_type()) {
             self.note_name(state, entry.name_cstr(), entry.updates);
         }
-        self.has_yielded = true; // last: 2.6 instructions fewer an entry
+        self.has_yielded = true; // last, because this saves instructions for each entry
     }
 
     /// Notes a name, after the `updates` of the name noted before.
@@ -82,6 +83,7 @@ impl Subdirs {
         if self.candidates == Candidates::Yielded {
             self.last_start = self.pending.len();
             self.pending.push(state, name);
+            // A link is pending only until it is known whether it is followed.
             self.is_unresolved |= !state.can_be_directory();
         }
     }
@@ -115,7 +117,7 @@ impl Subdirs {
         // Of the requests for a name and for its entry, the last one counts.
         if !self.name_requests.requests.is_empty() && !updates.request().is_empty() {
             let name = self.pending.get(self.last_start).name.to_bytes();
-            self.name_requests.push(updates.request(), name, false);
+            self.name_requests.push(updates.request(), name);
         }
     }
 
@@ -124,7 +126,7 @@ impl Subdirs {
         if self.candidates == Candidates::None {
             return false;
         }
-        self.name_requests.push(request, name, false);
+        self.name_requests.push(request, name);
         self.is_unresolved = true;
         true
     }
@@ -142,12 +144,12 @@ impl Subdirs {
     }
 
     /// Removes the names of the current directory, because its entries are noted again from the
-    /// first one. Keeps what is known from the caller about them.
+    /// first one. Keeps the caller's requests and the outcomes of queries, by name.
     pub(crate) fn begin_again(&mut self) {
         let Self { pending, name_requests, .. } = self;
         pending.rewrite(self.level_start, |state, name| {
             if !state.updates().is_empty() {
-                name_requests.push(state.updates(), name, true);
+                name_requests.push_from_earlier_reading(state.updates(), name);
             }
             None
         });
@@ -203,8 +205,9 @@ struct NameRequest {
     name_start: usize,
     name_end: usize,
     updates: EntryState,
-    /// Whether the updates are about the entry and come before all requests for its name.
-    is_first: bool,
+    /// Whether the updates are the state of an entry before the directory was read again. Requests
+    /// for the name count after this state, in the order of the calls.
+    is_from_earlier_reading: bool,
     /// Whether an entry of this name is pending.
     is_pending: bool,
 }
@@ -216,21 +219,37 @@ impl NameRequests {
         self.names.clear();
     }
 
-    fn push(&mut self, updates: EntryState, name: &[u8], is_first: bool) {
+    /// Pushes a request of the caller.
+    fn push(&mut self, request: EntryState, name: &[u8]) {
+        self.push_updates(request, name, false);
+    }
+
+    /// Pushes the updates of an entry that will be noted again.
+    fn push_from_earlier_reading(&mut self, updates: EntryState, name: &[u8]) {
+        self.push_updates(updates, name, true);
+    }
+
+    fn push_updates(&mut self, updates: EntryState, name: &[u8], is_from_earlier_reading: bool) {
         let name_start = self.names.len();
         self.names.extend_from_slice(name);
         let name_end = self.names.len();
         self.names.push(0);
-        let request = NameRequest { name_start, name_end, updates, is_first, is_pending: false };
-        self.requests.push(request);
+        self.requests.push(NameRequest {
+            name_start,
+            name_end,
+            updates,
+            is_from_earlier_reading,
+            is_pending: false,
+        });
     }
 
     /// Sorts the requests by name, and merges those for the same name into the last one.
     fn sort(&mut self) {
         let Self { requests, names } = self;
         let name = |request: &NameRequest| &names[request.name_start..request.name_end];
-        requests
-            .sort_unstable_by_key(|request| (name(request), !request.is_first, request.name_start));
+        requests.sort_unstable_by_key(|request| {
+            (name(request), !request.is_from_earlier_reading, request.name_start)
+        });
         requests.dedup_by(|later, request| {
             let is_same = name(later) == name(request);
             if is_same {
