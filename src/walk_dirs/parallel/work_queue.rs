@@ -268,8 +268,8 @@ mod tests {
         });
     }
 
-    /// Each of two idle threads wakes for a part, though the first may not run yet when the second
-    /// part is pushed.
+    /// Each of two idle threads wakes for a part, even if the first does not run yet when the
+    /// second part is pushed.
     #[test]
     fn queue_wants_a_part_for_each_idle_thread() {
         let (queue, both) = (queue_for(3), Barrier::new(2));
