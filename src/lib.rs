@@ -43,10 +43,10 @@
 //! | You want | Use |
 //! |---|---|
 //! | the entries of a tree, one after another | [`walk`](walk()) |
-//! | the directories of a tree, each with its entries; several threads | [`walk_dirs`](walk_dirs()) |
+//! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
 //! | the entries of one directory, in the kernel's order | [`read_dir`](read_dir()) |
 //! | the entries of one directory, sorted | [`Listing`] |
-//! | thousands of directories that form no tree, in the same memory | [`Entries`] and a [`Buffer`] |
+//! | thousands of directories, not as a tree, in the same memory | [`Entries`], a [`Buffer`] |
 //!
 //! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
 //! `find`. [`recipes`] has programs to copy from: removing and copying a tree, comparing two trees,
@@ -133,7 +133,7 @@
 //!
 //! While a directory changes, local file systems return every entry that stays exactly once. So a
 //! loop may remove the entries that it is yielded. An entry that is made, removed or renamed
-//! meanwhile may or may not be returned.
+//! meanwhile may be returned or missing.
 //!
 //! There are exceptions, which `lendir` does not hide, because it would have to remember every
 //! name:
@@ -196,8 +196,8 @@
 //! # Versions
 //!
 //! Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the signatures. It is re-exported
-//! as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`: a later version of this
-//! crate may not enable the others.
+//! as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`, because a later version
+//! of this crate may leave the others disabled.
 #![deny(unsafe_code)]
 #![allow(
     clippy::inline_always,
