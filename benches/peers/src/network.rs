@@ -35,7 +35,7 @@ enum Way {
 const WAYS: [Way; 7] =
     [Way::Calls, Way::Ignore, Way::Fd, Way::Dua, Way::Lendir, Way::Jwalk, Way::Ahead];
 
-/// By each thread.
+/// The number of calls that each thread makes.
 const CALLS: u64 = 64;
 
 impl Way {
@@ -104,7 +104,7 @@ pub fn run_way(name: &str, threads: &str, root: &str) {
     println!("{answer}");
 }
 
-/// How many calls said that the root is a directory.
+/// Returns how many calls said that the root is a directory.
 fn calls(root: &Path, threads: usize) -> u64 {
     let root = File::open(root).expect("cannot open the root");
     let is_directory =
@@ -136,7 +136,7 @@ pub fn tables(arguments: &Arguments) -> String {
         if all.is_empty() {
             continue;
         }
-        // The namespace of the mount is that of one thread, and ends with it.
+        // The mount is in the namespace of one thread, and ends with this thread.
         let measure = || match Server::mount(shape, LATENCY) {
             Ok(server) => all
                 .iter()
@@ -196,7 +196,8 @@ fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool
     format!("| {label} | {} |\n", cells.join(" | "))
 }
 
-/// The median of five runs, in turns. SKIPPED if this process may not drop the caches.
+/// Returns the median of five runs, in turns, or SKIPPED if this process has no permission to drop
+/// the caches.
 fn cold_row(label: &str, threads: usize, is_test: bool) -> String {
     const ROOT: &str = "/usr";
     let mut seconds: [Vec<f64>; WAYS.len()] = Default::default();

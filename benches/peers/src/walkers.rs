@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// By one thread, unsorted, sorted and as owned paths, and by a thread for each core.
+/// Returns the contenders: on one thread, unsorted, sorted and as owned paths, and on a thread for
+/// each core.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let root = tree.path();
     let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
@@ -99,7 +100,7 @@ pub fn ignore_parallel(root: &Path, threads: usize) -> u64 {
     total.into_inner()
 }
 
-/// What one thread read. It is added to the total when the thread ends.
+/// The sum of one thread, which is added to the total when the thread ends.
 struct Sum<'a> {
     bytes: u64,
     total: &'a AtomicU64,
