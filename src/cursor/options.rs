@@ -39,9 +39,9 @@ impl Default for Options {
 }
 
 /// Writes the methods that `WalkOptions` and `WalkDirsOptions` have in common. Their `begin` makes
-/// a `$walk`, whose type is called `$name`.
+/// a `$walk`, whose type is called `$name`, and whose entries are called `$entry`.
 macro_rules! common_options {
-    ($walk:ty, $name:literal) => {
+    ($walk:ty, $name:literal, $entry:literal) => {
         /// Sets whether the walk stays on the mount of each root. The default is `false`.
         ///
         /// With `true`, a directory on which another file system is mounted is yielded as an entry,
@@ -51,9 +51,9 @@ macro_rules! common_options {
         ///
         /// ```
         /// use lendir::rustix::fs::StatxAttributes;
-        /// use lendir::{Entry, Error, StatxFlags};
+        #[doc = concat!("use lendir::{Error, StatxFlags, ", $entry, "};")]
         ///
-        /// fn is_mount_point(entry: &Entry<'_>) -> Result<bool, Error> {
+        #[doc = concat!("fn is_mount_point(entry: &", $entry, "<'_>) -> Result<bool, Error> {")]
         ///     let statx = entry.statx(StatxFlags::empty())?;
         ///     Ok(statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)) // Linux 5.8
         /// }

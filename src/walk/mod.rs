@@ -501,7 +501,7 @@ impl Default for WalkOptions {
 }
 
 impl WalkOptions {
-    common_options!(Walk, "Walk");
+    common_options!(Walk, "Walk", "WalkEntry");
 
     /// Sets the order of the entries of each directory. The default is [`Order::Unsorted`], the
     /// order of the kernel.

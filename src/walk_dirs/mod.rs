@@ -328,7 +328,7 @@ impl Default for WalkDirsOptions {
 }
 
 impl<S> WalkDirsOptions<S> {
-    common_options!(WalkDirs<S>, "WalkDirs");
+    common_options!(WalkDirs<S>, "WalkDirs", "Entry");
 
     /// Sets whether each directory is yielded a second time, after everything below it. The default
     /// is `false`.
