@@ -7,6 +7,9 @@
 //! | reading: [`Reading`] | the `Dir`, or the walk if the `Dir` is dropped | it is reported |
 //! | opening: [`is_open_error_reported`] | the walk | the caller's query has failed |
 //! | reopening a closed level: [`Loss`] | the thread that notices first | |
+//!
+//! While the type of an entry is uncertain, an entry that is gone or is not a directory is not an
+//! error: see `resolve_child` in `cursor/mod.rs`. A failed `statx` is not a failed query.
 
 use super::raw_open::lacks_descriptor;
 use crate::read_dir::entry_state::EntryState;

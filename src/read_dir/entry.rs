@@ -1,5 +1,5 @@
 //! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. The kinds are
-//! `Entry` here, `ListedEntry` and `WalkEntry`.
+//! `Entry` here, `ListedEntry` (`listing/listed_entry.rs`) and `WalkEntry` (`walk/walk_entry.rs`).
 //!
 //! This module does not know where an entry comes from, nor what a walk makes of an outcome.
 

@@ -2,6 +2,9 @@
 //! about it, and what the caller requested. This module does not know how an entry is opened, nor
 //! when a walk merges the updates.
 //!
+//! The other conditions are decided elsewhere: `max_depth` in `walk_dirs/dir.rs` and `walk/mod.rs`,
+//! `same_mount` in `cursor/opener.rs`, and loops in `cursor/links.rs`.
+//!
 //! ```text
 //! state   = EntryState::from_type(type in the kernel's record)   None: no walk enters the entry
 //! updates = last outcome of a query | last request               collected in EntryUpdates
