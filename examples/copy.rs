@@ -1,43 +1,37 @@
 //! Copies the directory FROM to the new directory TO: `copy FROM TO`. It copies files with their
-//! holes, symbolic links and modes. The example shows two walks that run side by side, and second
-//! visits.
+//! holes, symbolic links and modes. The example shows two walks side by side, and second visits.
 //!
 //! Each step is relative to an open directory. So if another process replaces directories by links
-//! meanwhile, nothing is written outside of TO. TO may be inside FROM, and is not copied into
-//! itself.
+//! meanwhile, nothing is written outside of TO. If TO is inside FROM, TO is not copied.
 //!
 //! A file with several links becomes several files. FIFOs, sockets and devices are errors. Modes
 //! are copied without set-user-ID bits, because the copy may have another owner.
 
 use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
 use lendir::rustix::io::Errno;
-use lendir::{Dir, Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
+use lendir::{Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let mut status = ExitCode::SUCCESS;
-    let report = |error: Error| {
+    let mut report = |error: io::Error| {
         let _ = writeln!(io::stderr(), "copy: {error}");
         status = ExitCode::FAILURE;
     };
     let ended = match &args[..] {
-        [from, to] => copy_tree(from.as_ref(), to.as_ref(), report),
+        [from, to] => copy_tree(from.as_ref(), to.as_ref(), |error| report(error.into())),
         _ => Err(io::Error::other("usage: copy FROM TO")),
     };
-    if let Err(error) = ended {
-        let _ = writeln!(io::stderr(), "copy: {error}");
-        status = ExitCode::FAILURE;
-    }
+    ended.unwrap_or_else(report);
     status
 }
 
-/// Runs two walks. At the first visit of each directory in the copy, the other walk opens the
-/// original.
+/// Runs two walks. At the first visit of each new directory, the other walk opens the original.
 fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Result<()> {
     // A directory of the copy keeps the mode that it is made with until its second visit.
     let options = WalkDirs::options().with_state(Mode::RWXU);
@@ -55,8 +49,7 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
                 changed.unwrap_or_else(|errno| report(dir.wrap_error(errno)));
                 continue;
             }
-            // A state that is not set is the parent's. Then the copy would get its parent's mode if
-            // the original cannot be opened.
+            // Otherwise the copy gets its parent's mode if the original cannot be opened.
             *dir.state_mut() = Mode::RWXU;
         }
         let (mut original, mut copy) = match (walk_of_original.next(), copy) {
@@ -64,10 +57,8 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
             (Ok(Some(original)), Ok(Some(copy))) => (original, copy),
             (original, copy) => {
                 // Each error is about one directory. So the other walk skips one directory.
-                let mut skip =
-                    |dir: Option<Dir<'_, Mode>>| _ = dir.map(|mut dir| dir.skip_subdirs());
-                original.map_or_else(&mut report, &mut skip);
-                copy.map_or_else(&mut report, &mut skip);
+                original.map_or_else(&mut report, |dir| _ = dir.map(|mut dir| dir.skip_subdirs()));
+                copy.map_or_else(&mut report, |dir| _ = dir.map(|mut dir| dir.skip_subdirs()));
                 continue;
             }
         };
@@ -80,9 +71,10 @@ fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Resul
         original.skip_subdirs();
         copy.skip_subdirs();
         for entry in &listing {
-            match copy_entry(entry, &original, &copy, of_copy) {
-                Ok(true) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
-                Ok(false) => {}
+            match copy_entry(entry, original.fd(), copy.fd(), of_copy) {
+                Ok(Ok(true)) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
+                Ok(Ok(false)) => {}
+                Ok(Err(error)) => report(entry.wrap_error(error)),
                 Err(error) if error.is_gone() => {} // removed since it was listed
                 Err(error) => report(error),
             }
@@ -106,30 +98,28 @@ fn mode(stat: &Stat) -> Mode {
 }
 
 /// Copies an entry of `from` into `to`, without the contents of a directory. Returns `true` if it
-/// is a directory to enter.
+/// is a directory to enter. An outer error is one of opening the original.
 fn copy_entry(
     entry: ListedEntry<'_>,
-    from: &Dir<'_, Mode>,
-    to: &Dir<'_, Mode>,
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
     of_copy: (u64, u64),
-) -> Result<bool, Error> {
-    let (name, stat) = (entry.name_cstr(), entry.stat(from.fd())?);
+) -> Result<io::Result<bool>, Error> {
+    let (name, stat) = (entry.name_cstr(), entry.stat(from)?);
     let file_type = FileType::from_raw_mode(stat.st_mode);
     let made = match file_type {
-        FileType::Directory if (stat.st_dev, stat.st_ino) == of_copy => return Ok(false),
-        FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(Into::into),
-        FileType::Symlink => {
-            fs::symlinkat(&entry.read_link(from.fd())?, to.fd(), name).map_err(Into::into)
-        }
+        FileType::Directory if (stat.st_dev, stat.st_ino) == of_copy => return Ok(Ok(false)),
+        FileType::Directory => fs::mkdirat(to, name, Mode::RWXU).map_err(Into::into),
+        FileType::Symlink => fs::symlinkat(&entry.read_link(from)?, to, name).map_err(Into::into),
         FileType::RegularFile => {
-            let file = entry.open(from.fd(), OFlags::RDONLY | OFlags::NONBLOCK)?;
+            let file = entry.open(from, OFlags::RDONLY | OFlags::NONBLOCK)?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let made = openat(to.fd(), name, flags, Mode::RUSR | Mode::WUSR);
+            let made = openat(to, name, flags, Mode::RUSR | Mode::WUSR);
             made.map_err(Into::into).and_then(|made| copy_file(file.into(), made.into()))
         }
         _ => Err(io::ErrorKind::Unsupported.into()),
     };
-    made.map(|()| file_type.is_dir()).map_err(|error| entry.wrap_error(error))
+    Ok(made.map(|()| file_type.is_dir()))
 }
 
 /// Copies the data of a file without its holes, then its mode.
@@ -142,8 +132,7 @@ fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
     loop {
         let start = match seek(&from, SeekFrom::Data(end)) {
             Ok(start) => start,
-            // No data follows: the file ends here, or with a hole.
-            Err(Errno::NXIO) => break to.set_len(from.metadata()?.len())?,
+            Err(Errno::NXIO) => break to.set_len(from.metadata()?.len())?, // no data follows
             // The file system has no holes.
             Err(Errno::INVAL) if end == 0 => break io::copy(&mut from, &mut to).map(|_| ())?,
             Err(errno) => return Err(errno.into()),

@@ -385,6 +385,32 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
     }
 }
 
+/// Copies `from` while strace injects these faults. Returns the exit status and the errors.
+fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
+    let mut strace = Command::new("timeout"); // a copy that never ends fails the test
+    strace.args(["20", "strace", "-qq", "-o", "/dev/null"]).args(faults);
+    strace.arg(example("copy").get_program()).args(["from", "to"]);
+    let output = run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Each call that makes an entry in TO fails as if TO had been removed.
+#[test]
+fn copy_reports_that_the_copy_is_gone() {
+    const TEST: &str = "copy_reports_that_the_copy_is_gone";
+    if !can_trace(TEST) {
+        return;
+    }
+    let tree = Tree::of(&["from/dir/", "from/file"]);
+    symlink("file", tree.path().join("from/link")).unwrap();
+    let to = tree.path().canonicalize().unwrap().join("to");
+    let inject = "inject=mkdirat,openat,symlinkat:error=ENOENT";
+    let (status, errors) = copy_with_faults(&tree, &["-P", to.to_str().unwrap(), "-e", inject]);
+    let error = |name| format!("copy: from/{name}: No such file or directory (os error 2)\n");
+    let lines = sorted(errors.split_inclusive('\n').map(Into::into));
+    assert_eq!((status, lines), (Some(1), ["dir", "file", "link"].map(error).to_vec()));
+}
+
 /// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
 /// directory already existed, or `None` if the program made fewer calls.
 fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
