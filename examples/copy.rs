@@ -137,7 +137,11 @@ fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
             Err(Errno::INVAL) if end == 0 => break io::copy(&mut from, &mut to).map(|_| ())?,
             Err(errno) => return Err(errno.into()),
         };
-        end = seek(&from, SeekFrom::Hole(start))?;
+        let hole = seek(&from, SeekFrom::Hole(start))?;
+        if !(end..hole).contains(&start) {
+            return Err(Errno::IO.into()); // otherwise a faulty file system could keep it looping
+        }
+        end = hole;
         seek(&from, SeekFrom::Start(start))?;
         seek(&to, SeekFrom::Start(start))?;
         io::copy(&mut (&from).take(end - start), &mut to)?;

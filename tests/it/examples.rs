@@ -411,6 +411,25 @@ fn copy_reports_that_the_copy_is_gone() {
     assert_eq!((status, lines), (Some(1), ["dir", "file", "link"].map(error).to_vec()));
 }
 
+/// A file system may place the next hole where the data begins, or the next data before its offset.
+#[test]
+fn copy_ends_if_offsets_do_not_grow() {
+    const TEST: &str = "copy_ends_if_offsets_do_not_grow";
+    if !can_trace(TEST) {
+        return;
+    }
+    // The original is positioned at data, at a hole, at the data that is copied, and at data again.
+    for fault in ["retval=0", "retval=8:when=4"] {
+        let tree = Tree::of(&["from/"]);
+        let file = tree.path().canonicalize().unwrap().join("from/file");
+        fs::write(&file, "0123456789").unwrap();
+        let inject = format!("inject=lseek:{fault}");
+        let outcome = copy_with_faults(&tree, &["-P", file.to_str().unwrap(), "-e", &inject]);
+        let error = "copy: from/file: Input/output error (os error 5)\n";
+        assert_eq!(outcome, (Some(1), error.into()), "{fault}");
+    }
+}
+
 /// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
 /// directory already existed, or `None` if the program made fewer calls.
 fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
