@@ -46,7 +46,7 @@
 //! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
 //! | the entries of one directory, in the kernel's order | [`read_dir`](read_dir()) |
 //! | the entries of one directory, sorted | [`Listing`] |
-//! | thousands of directories, not as a tree, in the same memory | [`Entries`], a [`Buffer`] |
+//! | many directories that are not one tree, in the same memory | [`Entries`], a [`Buffer`] |
 //!
 //! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
 //! `find`. [`recipes`] has programs to copy from: removing and copying a tree, comparing two trees,
@@ -70,8 +70,8 @@
 //!
 //! Use `WalkDirs` if you want several threads without an order ([`WalkDirs::run_parallel`]), a
 //! value that is passed down the tree ([`WalkDirsOptions::with_state`]), a second visit after the
-//! contents of a directory ([`WalkDirsOptions::second_visits`]), or directories of any size in 32
-//! KiB of memory. Use [`Walk`] for everything else.
+//! contents of a directory ([`WalkDirsOptions::second_visits`]), or directories with any number of
+//! files in 32 KiB of memory. Use [`Walk`] for everything else.
 //!
 //! # One directory
 //!
@@ -120,11 +120,11 @@
 //!
 //! # Errors
 //!
-//! Every error has the path that it belongs to. [`Error::is_gone`] tells what was removed in the
-//! meantime from what is really wrong.
+//! Every error has the path that it belongs to. [`Error::is_gone`] distinguishes files that were
+//! removed in the meantime from real errors.
 //!
 //! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
-//! first error. In a walk an error ends nothing: the next call continues. So the usual loop is
+//! first error. An error does not end a walk, and the next call continues. So the usual loop is
 //! `while let Some(entry) = walk.next_ok(report) {`, where `report` is called with each error. Do
 //! not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the first
 //! error.
@@ -132,11 +132,10 @@
 //! # What the kernel promises
 //!
 //! While a directory changes, local file systems return every entry that stays exactly once. So a
-//! loop may remove the entries that it is yielded. An entry that is made, removed or renamed
-//! meanwhile may be returned or missing.
+//! loop can remove the entries that it gets. They can return or omit an entry that is created,
+//! removed or renamed meanwhile.
 //!
-//! There are exceptions, which `lendir` does not hide, because it would have to remember every
-//! name:
+//! `lendir` does not hide the following exceptions, because it would have to remember every name:
 //!
 //! - tmpfs returns entries a second time if all entries that it has yet to return are removed
 //!   between two calls.
@@ -144,8 +143,8 @@
 //!   twice.
 //! - `/proc/PID/task` can miss threads that stay while other threads end. A larger [`Buffer`]
 //!   helps.
-//! - xfs, and ext4 without `dir_index`, may never end if the loop makes an entry for each one that
-//!   it reads.
+//! - xfs, and ext4 without `dir_index`, may never reach the end if the loop creates an entry for
+//!   each entry that it reads.
 //! - btrfs shows an entry that was made after `open` only after a `rewind`.
 //!
 //! # Questions
@@ -153,24 +152,26 @@
 //! **Why can I not write `for entry in walk`?** A `for` loop could keep entries, whose names the
 //! next call overwrites. Copy what you keep, or use [`Walk::filter_map`].
 //!
-//! **Where is the root?** It is not an entry of a [`Walk`]. Of a [`WalkDirs`] it is the first
-//! [`Dir`], and [`Dir::stat`] queries it.
+//! **Where is the root?** A [`Walk`] does not yield the root. A [`WalkDirs`] yields the root as a
+//! [`Dir`], before any other directory, and [`Dir::stat`] queries the root.
 //!
 //! **`open` or `open_all`?** `open` returns an error if the root is missing. `open_all` takes any
-//! number of roots and reports a missing one in the loop, as any other error.
+//! number of roots and reports a missing root in the loop, like any other error.
 //!
 //! **Which errors should end a program?** Usually none. Report each error, continue, and exit with
 //! status 1.
 //!
-//! **Which call for several threads?** For work that keeps the cores busy,
-//! [`WalkDirs::run_parallel`] with the number of cores. For calls that wait for a server, either
-//! call, with as many threads as the server answers at once.
+//! **Which call for several threads?** For work that keeps the cores busy, use
+//! [`WalkDirs::run_parallel`] with the number of cores. For calls that wait for a server, use
+//! `run_parallel` or [`WalkOptions::read_ahead`]. Pass the number of requests that the server
+//! answers at once.
 //!
 //! **How do I write a path to another program?** As bytes: `path.as_os_str().as_bytes()`. For a
 //! terminal, print `{:?}`, which escapes control characters.
 //!
-//! **What happens when entries vanish?** An entry that is gone when you query it is an error that
-//! [`Error::is_gone`]. A directory that is removed while it is read ends silently.
+//! **What happens when entries vanish?** If an entry is gone when you query it, the query returns
+//! an error for which [`Error::is_gone`] returns `true`. If a directory is removed while it is
+//! read, its entries end without an error.
 //!
 //! **When should I not use this crate?** On macOS and Windows; for `.gitignore` rules, which the
 //! ignore crate knows; and where `std::fs::read_dir` is fast enough and you want a `for` loop.
@@ -178,9 +179,9 @@
 //! # Performance
 //!
 //! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it
-//! often takes three. A [`Listing`], a [`Walk`] and a [`WalkDirs`] keep their memory, and allocate
-//! nothing once it has grown to what they read. `cargo bench` measures time, and
-//! `cargo bench --bench counts` counts system calls and allocations.
+//! often takes three. A [`Listing`], a [`Walk`] and a [`WalkDirs`] reuse their memory. Once this
+//! memory has grown large enough, yielding an entry or a directory allocates nothing. `cargo bench`
+//! measures time, and `cargo bench --bench counts` counts system calls and allocations.
 //!
 //! `rustix` makes system calls without the C library, and so does this crate. So fakeroot and other
 //! tools that replace functions of the C library by `LD_PRELOAD` have no effect: [`Entry::stat`]
@@ -204,12 +205,12 @@
     reason = "after a system call, returns from outer frames mispredict: see `find`"
 )]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-#![allow(clippy::must_use_candidate, reason = "an answer that nobody looks at does no harm")]
+#![allow(clippy::must_use_candidate, reason = "ignoring a returned value does no harm")]
 #![allow(
     clippy::missing_panics_doc,
     reason = "where misuse panics, `# Panics` says so; any other panic is a bug"
 )]
-#![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
+#![allow(clippy::missing_errors_doc, reason = "many refer to the errors of another method")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -1,14 +1,15 @@
-//! `Cursor`: a position in a tree, and the steps from there: into a child, back to the level above,
-//! and on to the next root.
+//! `Cursor`: a position in a tree. It can enter a child, return to the level above, and enter the
+//! next root.
 //!
-//! It does not know what remains to do at a level, nor in which order. A walk keeps that in a value
-//! of type `T` at each level.
+//! It does not know which work remains at a level, nor in which order. A walk keeps the remaining
+//! work in a value of type `T` at each level.
 //!
-//! A level is a directory on the path from the root to the current directory. It stays while
-//! something remains to do there. The last child of a level replaces it, and the level's descriptor
-//! is closed as soon as that child is open. So a chain of directories is one level, however long
-//! the chain is. The level right below a closed one stays, because `..` leads from it to the closed
-//! one. The process may have no permission to open `..` from a child.
+//! A level is a directory on the path from the root to the current directory. A level stays while
+//! work remains there. The last child of a level replaces it, and the level's descriptor is closed
+//! as soon as that child is open. So a chain of directories is one level, however long the chain
+//! is. The level right below a closed one stays, because its `..` is the closed level. A child of
+//! the level below cannot replace it, because the process may have no permission to open `..` from
+//! that child.
 
 pub(crate) mod identity;
 pub(crate) mod links;
@@ -39,7 +40,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// A position in a tree. `T` is what remains to do at a level.
+/// A position in a tree. `T` is the type of the work that remains at a level.
 pub(crate) struct Cursor<T> {
     pub(crate) options: Options,
     /// Opens the children of the current directory.
@@ -83,14 +84,14 @@ impl<T> Cursor<T> {
         self.roots = roots;
     }
 
-    /// Makes an error of the level with these `bounds`, which is on the current path.
+    /// Returns an error of the level with these `bounds`, which is on the current path.
     #[cold]
     fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
         let PathBounds { depth, path_end, .. } = bounds;
         Error::at_depth(OsStr::from_bytes(self.path.prefix(path_end)), depth, cause)
     }
 
-    /// Enters the next root, where `remaining` remains to do. Returns `false` if there is none.
+    /// Enters the next root, with `remaining` as its work. Returns `false` if no root remains.
     /// `free_descriptor` is the same as for [`open`](Self::open).
     #[cold]
     pub(crate) fn open_root(
@@ -151,7 +152,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Opens `name` by one call, unless it cannot be a directory.
+    /// Opens `name` by one call. Returns `ENOTDIR` if `name` cannot be a directory.
     #[inline(always)]
     fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OpenDir, Errno> {
         if !state.can_be_directory() {
@@ -198,7 +199,8 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Returns the directory that `name` is or leads to, or `None` if it is not to be entered.
+    /// Returns the directory at `name`, or the target of a followed link. Returns `None` if the
+    /// walk does not enter `name`.
     fn resolve_child(
         &mut self,
         state: EntryState,
@@ -235,7 +237,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Makes the error of the name at the end of the path.
+    /// Returns the error of the name at the end of the path.
     #[cold]
     fn error_of(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
@@ -246,7 +248,8 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Enters `child`, where `remaining` remains to do, and keeps the level above.
+    /// Enters `found`, a child of the current directory, with `remaining` as its work. Keeps the
+    /// current directory as the level above.
     #[inline(always)]
     pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
@@ -260,7 +263,8 @@ impl<T> Cursor<T> {
         self.unreadable = found.unreadable;
     }
 
-    /// Enters `child` in place of the current directory. Returns what remained to do there.
+    /// Enters `found`, a child of the current directory, and replaces the current directory by it.
+    /// Returns the remaining work, for the caller to change.
     #[inline(always)]
     pub(crate) fn replace_top(&mut self, found: OpenDir) -> &mut T {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
@@ -272,10 +276,11 @@ impl<T> Cursor<T> {
         &mut top.remaining
     }
 
-    /// Reopens the level right above the current directory, if that level is closed. If it cannot
-    /// be found, it is lost. Then `lose` gets what remains there, and what remains in the current
-    /// directory. It returns `true` if the error is to be reported. `path_by_names` leads to a
-    /// bottom that was inserted. `free_descriptor` is the same as for [`open`](Self::open).
+    /// Reopens the level right above the current directory, if that level is closed. If that level
+    /// cannot be found, it is lost. Then `lose` gets the remaining work of that level and of the
+    /// current directory, and returns `true` if the walk must report the error. `path_by_names`
+    /// returns the path to a bottom that was inserted. `free_descriptor` is the same as for
+    /// [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
@@ -308,8 +313,8 @@ impl<T> Cursor<T> {
         self.stack.levels.insert(0, level);
     }
 
-    /// Splits off an equal part of the roots for one of the `threads` that wait. If `is_busy`, even
-    /// the last root is given away.
+    /// Splits off an equal part of the roots for one of the `threads` that wait. If `is_busy` is
+    /// `true`, this part can include the last root.
     pub(crate) fn split_off_roots(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let roots = self.roots.split_off(threads, is_busy)?;
         Some(Self { roots, ..Self::new(self.options) })

@@ -65,8 +65,8 @@ macro_rules! common_options {
         /// same file system. It descends into a btrfs subvolume, because a subvolume is not a
         /// mount. `find -xdev`, which compares `st_dev`, does the opposite in both cases.
         ///
-        /// If `openat2` is missing and the kernel is older than Linux 5.8, the walk tells only
-        /// devices apart. Then it does descend into a bind mount of the same file system.
+        /// If `openat2` is missing and the kernel is older than Linux 5.8, the walk compares only
+        /// devices. Then the walk does descend into a bind mount of the same file system.
         ///
         /// # Performance
         ///
@@ -94,14 +94,14 @@ macro_rules! common_options {
         }
 
         /// Sets the number of directories that a thread of the walk may hold open at once. The
-        /// default is 32, and the least is 4.
+        /// default is 32, and the minimum is 4.
         ///
         /// This number does not limit the depth. A walk holds one descriptor for the current
         /// directory, and one for each parent that has entries or directories pending. With [second
         /// visits](crate::WalkDirsOptions::second_visits), a walk holds one for each parent, and an
         /// additional one for the directory that contains the root. [Followed
-        /// links](crate::Entry::follow) and [several threads](crate::WalkDirs::run_parallel) take
-        /// additional descriptors, too.
+        /// links](crate::Entry::follow), [several threads](crate::WalkDirs::run_parallel) and
+        /// [reading ahead](crate::WalkOptions::read_ahead) take additional descriptors, too.
         ///
         /// Once this number is reached, the walk closes a level early, and reopens the level later.
         /// The walk does the same if the process (`EMFILE`) or the system (`ENFILE`) has no
@@ -109,9 +109,9 @@ macro_rules! common_options {
         ///
         /// - **A level can be lost** if another process moves or removes directories while the
         ///   level is closed. The walk skips the level's pending contents and its second visit, and
-        ///   returns one error: `ENOENT`; `ENOTDIR` if another file has its name; `ESTALE` on NFS;
-        ///   `EACCES` if a directory on the way can no longer be searched; `EMFILE` or `ENFILE` if
-        ///   no descriptor is left.
+        ///   returns one error. The error is `ENOENT`, `ENOTDIR` if another file has the level's
+        ///   name, or `ESTALE` on NFS. The error is `EACCES` if a directory on the path can no
+        ///   longer be searched, and `EMFILE` or `ENFILE` if no descriptor is left.
         /// - **A closed level is recognised** by its device, its inode number and its birth time,
         ///   and under [`same_mount`](Self::same_mount) also by its mount. `SECURITY.md` lists the
         ///   file systems whose birth times the walk cannot trust. On such a file system, a new
@@ -197,8 +197,8 @@ macro_rules! common_options {
             self.begin($crate::cursor::roots::Roots::at(paths), b"")
         }
 
-        /// Returns a walk of the tree at the descriptor `root`, such as [`open`](crate::open()) or
-        /// [`openat`](crate::openat()) returns.
+        /// Returns a walk of the tree at the descriptor `root`, which [`open`](crate::open()) or
+        /// [`openat`](crate::openat()) can return.
         ///
         /// The paths of the walk begin with `path`, which the walk never looks up. With `""` they
         /// are relative to the root. The root is read from its beginning. If the descriptor cannot

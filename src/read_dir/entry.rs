@@ -1,7 +1,7 @@
 //! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. The kinds are
 //! `Entry` here, `ListedEntry` (`listing/listed_entry.rs`) and `WalkEntry` (`walk/walk_entry.rs`).
 //!
-//! This module does not know where an entry comes from, nor what a walk makes of an outcome.
+//! This module does not know where an entry comes from, nor how a walk acts on an outcome.
 
 use super::entry_state::{EntryState, EntryUpdates};
 use crate::error::Error;
@@ -39,7 +39,8 @@ use std::{fmt, io};
 ///
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
 /// [`open`](Self::open) make one system call each, relative to the directory.
-/// [`file_type`](Self::file_type) does so if the record has no type. These calls are retried after
+/// [`file_type`](Self::file_type) makes one only if the record has no type, and
+/// [`read_link`](Self::read_link) makes more for a long target. These calls are retried after
 /// `EINTR`, and their errors have the [`path`](Self::path) of the entry.
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
@@ -53,7 +54,7 @@ pub struct Entry<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
-    /// The path, or an empty one if it is not known.
+    /// The path. Empty if the path is not known.
     pub(crate) path: &'a [u8],
     /// The number of levels below the root of a walk.
     pub(crate) depth: usize,
@@ -170,8 +171,8 @@ impl<'a> Entry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Returns the path: the path of the directory, as it was passed to
-    /// [`read_dir`](crate::read_dir()) or the walk, and the name.
+    /// Returns the path of the directory, joined with the name. The result begins with the path
+    /// that you passed to [`read_dir`](crate::read_dir()) or to the walk.
     ///
     /// **The path of an entry of [`Entries`](crate::Entries) is the name alone**, because a
     /// descriptor has no path.
@@ -188,8 +189,8 @@ impl<'a> Entry<'a> {
         join(self.directory.path, self.name())
     }
 
-    /// Returns the number of levels below the root of the walk. An entry of the root has depth 1,
-    /// and so has every entry without a walk.
+    /// Returns the number of levels below the root of the walk. An entry of the root has depth 1.
+    /// Without a walk, every entry has depth 1.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
@@ -236,7 +237,7 @@ impl<'a> Entry<'a> {
     /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories
     /// from files, use [`file_type`](Self::file_type).
     ///
-    /// Some file systems never tell the type, and a FUSE server can tell any type. At a mount
+    /// Some file systems never report the type, and a FUSE server can report any type. At a mount
     /// point, the record has the type of the covered file, not of the mounted file.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
@@ -278,12 +279,12 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// A symbolic link is not followed. In `/proc/PID/fd`, each entry is such a link. An automount
-    /// point is not mounted. For a mount point, which can also be a file, this is the metadata of
-    /// the mounted file. So `st_ino` differs from [`ino`](Self::ino).
+    /// point is not mounted. For a mount point, which can also be a file, this method returns the
+    /// metadata of the mounted file. So `st_ino` usually differs from [`ino`](Self::ino).
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
-    /// In a walk, **the outcome decides what the walk enters**:
+    /// In a walk, **the outcome decides whether the walk enters the entry**:
     ///
     /// - An entry that is not a directory is not opened. Links that you [`follow`](Self::follow),
     ///   and names that you pass to [`Dir::enter`](crate::Dir::enter), are opened all the same.
@@ -347,7 +348,7 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// A relative target starts at the directory of the entry, not at the current directory. In
-    /// `/proc` the target can be a text that is not a path, such as `socket:[8]`.
+    /// `/proc` the target can be text that is not a path, such as `socket:[8]`.
     ///
     /// # Errors
     ///
@@ -422,7 +423,7 @@ impl<'a> Entry<'a> {
     /// }
     /// ```
     #[cold]
-    #[must_use = "this makes an error, and reports nothing"]
+    #[must_use = "this call creates an error, but does not report it"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.named().error(cause)
     }
@@ -483,7 +484,7 @@ impl<'a> Entry<'a> {
     /// `if dir.is_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
     ///
     /// **Links multiply the work**, even without a loop: 54 entries can make 524,287 visits. Set
-    /// [`max_depth`](crate::WalkDirsOptions::max_depth) to bound that.
+    /// [`max_depth`](crate::WalkDirsOptions::max_depth) to limit the number of visits.
     ///
     /// # Errors
     ///
@@ -491,9 +492,9 @@ impl<'a> Entry<'a> {
     ///
     /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
     ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
-    ///   is already on the path is the same error. A link that leads only to other links is
-    ///   `ELOOP`, too, but has no such directory.
-    /// - `EACCES` or another number: the walk cannot tell whether the link is a loop. This happens
+    ///   is already on the path causes the same error. A link that leads only to other links causes
+    ///   `ELOOP`, too, but then there is no such directory.
+    /// - `EACCES` or another error: the walk cannot tell whether the link is a loop. This happens
     ///   if a directory above the link can no longer be searched, or if a server does not answer.
     ///   The walk does not enter such a link, even if the target can be read.
     ///
@@ -530,7 +531,7 @@ impl<'a> Entry<'a> {
     /// Do not take this number for the identity of the file: compare `st_dev` and `st_ino` of
     /// [`stat`](Self::stat) instead.
     ///
-    /// - At a mount point, `ino` is the number of the covered directory.
+    /// - At a mount point, `ino` is the number of the covered file or directory.
     /// - On an overlay, `ino` can differ from `st_ino`.
     /// - On an overlay, or with btrfs subvolumes, two entries of one directory can have numbers of
     ///   different devices.
@@ -541,7 +542,8 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the position after this entry (`d_off`), for
-    /// [`Entries::seek`](crate::Entries::seek), which says how long a cookie is valid.
+    /// [`Entries::seek`](crate::Entries::seek). The page of `seek` explains how long a cookie is
+    /// valid.
     ///
     /// Cookies need not ascend. On some file systems they are hashes.
     #[doc(alias("d_off", "telldir"))]

@@ -10,9 +10,9 @@
 //! path      of the entry yielded last       /usr/share/doc/adduser
 //! ```
 //!
-//! A directory is read whole, behind the entries of the levels above it. A level without remaining
-//! entries is not kept: its last child replaces it. A level that must stay, because the level above
-//! is closed, gives up its entries.
+//! A whole directory is read into the listing, after the entries of the levels above. The last
+//! child of a level replaces the level, because no entries remain there. If the level above is
+//! closed, the level stays, but its entries are dropped.
 
 mod read_ahead;
 mod walk_entry;
@@ -72,13 +72,14 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// [`Walk::options`] configures a walk.
 ///
-/// An entry is valid only until the next call to `next`, so there is no `for entry in walk`. Copy
-/// whatever you want to keep: `entry.path().to_owned()`. [`filter_map`](Self::filter_map) and
+/// An entry is valid only until the next call to `next`, so `for entry in walk` does not compile.
+/// Copy whatever you want to keep: `entry.path().to_owned()`. [`filter_map`](Self::filter_map) and
 /// [`paths`](Self::paths) return ordinary iterators.
 ///
-/// For a value per level, such as rules or sums, keep a `Vec` and truncate it to the entry's
-/// [`depth`](WalkEntry::depth), as [recipes](crate::recipes) do. [`WalkDirs`](crate::WalkDirs)
-/// has threads, second visits, and calls on a directory as a whole.
+/// To keep a value for each level, such as a sum, use a `Vec` and truncate it to the entry's
+/// [`depth`](WalkEntry::depth). The [recipes](crate::recipes) have examples.
+/// [`WalkDirs`](crate::WalkDirs) has threads that walk in any order, second visits, and methods of
+/// a whole directory.
 ///
 /// # Guarantees
 ///
@@ -94,9 +95,9 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// # Performance
 ///
-/// A directory takes 3 or 4 system calls, as in a [`WalkDirs`](crate::WalkDirs#performance).
-/// Neither an entry nor a directory allocates memory once the buffers have grown. Followed links,
-/// and levels that are found again by names, do.
+/// A directory takes 3 or 4 system calls, as in a [`WalkDirs`](crate::WalkDirs#performance). Once
+/// the buffers have grown, only errors, followed links, and levels that are found again by names
+/// allocate.
 ///
 /// The walk keeps every entry of each directory on the current path in memory. Ten million files in
 /// one directory take about 500 MB, and none of them is yielded before all have been read. A
@@ -124,9 +125,9 @@ struct Remaining {
 }
 
 impl Remaining {
-    /// Returns no entries, placed after the entries of the levels above the last of `levels`.
+    /// Returns an empty range, right after the entries of the levels above the last level.
     #[inline]
-    fn behind(levels: &[Level<Self>]) -> Self {
+    fn empty_after(levels: &[Level<Self>]) -> Self {
         let end = if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
         Self { next: end.entries, end }
     }
@@ -153,11 +154,11 @@ impl Walk {
     ///
     /// Each error has the path that it belongs to. The next call continues after it.
     ///
-    /// - If a directory cannot be opened, the same as [`WalkDirs::next`](crate::WalkDirs::next).
+    /// - If a directory cannot be opened, the errors of [`WalkDirs::next`](crate::WalkDirs::next).
     ///   The error comes right after the entry of the directory.
-    /// - If a directory cannot be read, the same as [`Dir::next`](crate::Dir::next). The entries
+    /// - If a directory cannot be read, the errors of [`Dir::next`](crate::Dir::next). The entries
     ///   that were read before the error follow it.
-    /// - If a root of [`open_all`](WalkOptions::open_all) cannot be opened, the same as
+    /// - If a root of [`open_all`](WalkOptions::open_all) cannot be opened, the errors of
     ///   [`WalkOptions::open`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
@@ -167,7 +168,8 @@ impl Walk {
     /// Returns the next entry, or `None` if no entry remains. Calls `on_error` with each error
     /// before that entry, and continues.
     ///
-    /// A `?` on a call of an entry would end the loop at the first error, so match instead:
+    /// A `?` after a method of the entry would end the loop at the first error, so use `match`
+    /// instead:
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -186,7 +188,7 @@ impl Walk {
     }
 
     /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none. The
-    /// closure may [skip](WalkEntry::skip_subtree) what it rejects.
+    /// closure can [skip](WalkEntry::skip_subtree) the contents of the directories that it rejects.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -226,7 +228,7 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// If the closure can fail, flatten the two results:
+    /// If the closure returns a `Result`, flatten the nested results:
     ///
     /// ```
     /// let sizes = lendir::walk("src")?.filter_map(|entry| match entry.stat() {
@@ -248,8 +250,8 @@ impl Walk {
     ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
-                if let Some(made) = entry.map(&mut f).transpose() {
-                    return Some(made);
+                if let Some(value) = entry.map(&mut f).transpose() {
+                    return Some(value);
                 }
             }
             None
@@ -276,7 +278,7 @@ impl Walk {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
 
-    /// Lends the entry that the tree has come to.
+    /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
         let Self { cursor: Cursor { stack, path, .. }, listing, updates, .. } = self;
@@ -290,7 +292,7 @@ impl Walk {
         }
     }
 
-    /// Goes to the next entry. Returns whether there is one.
+    /// Advances to the next entry. Returns `false` if no entry remains.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         let (state, updates) = (self.state.take(), self.updates.take());
@@ -308,7 +310,8 @@ impl Walk {
         Ok(true)
     }
 
-    /// Goes to the next entry of the current directory, if that has one left.
+    /// Advances to the next entry of the current directory. Returns `false` if no entry remains
+    /// there.
     #[inline(always)]
     fn next_entry(&mut self) -> bool {
         let Self { cursor: Cursor { options, stack, path, .. }, listing, state, .. } = self;
@@ -344,7 +347,7 @@ impl Walk {
         let Some(child) = opened else { return Ok(()) };
         self.enter(child, None)?;
         if let Some(begin) = begin {
-            self.note(begin);
+            self.note_read_time(begin);
         }
         Ok(())
     }
@@ -372,16 +375,17 @@ impl Walk {
         self.enter(found, Some(&content)).map(|()| true)
     }
 
-    /// Tells those that read ahead how long the walk itself took to read the current directory.
+    /// Tells the threads that read ahead how long the walk itself took to read the current
+    /// directory.
     #[inline(never)]
-    fn note(&self, begin: Instant) {
+    fn note_read_time(&self, begin: Instant) {
         if let (Some(ahead), Some(level)) = (&self.ahead, self.cursor.stack.levels.last()) {
             ahead.note(begin.elapsed(), level.remaining.end.entries - level.remaining.next);
         }
     }
 
-    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content`
-    /// was read ahead.
+    /// Enters `child`, and appends its entries to the entries of the levels above. Reads them
+    /// unless its `content` was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
@@ -391,7 +395,7 @@ impl Walk {
             cursor.replace_top(child);
         } else {
             if is_last {
-                cursor.stack.top_mut().remaining = Remaining::behind(&cursor.stack.levels);
+                cursor.stack.top_mut().remaining = Remaining::empty_after(&cursor.stack.levels);
             }
             cursor.push(child, Remaining::default());
         }
@@ -402,7 +406,7 @@ impl Walk {
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
         let Self { cursor, listing, .. } = self;
-        let nothing = Remaining::behind(&cursor.stack.levels);
+        let nothing = Remaining::empty_after(&cursor.stack.levels);
         let top = cursor.stack.top_mut();
         let (depth, end_marker) = (top.bounds.depth, top.end_marker);
         let (directory, remaining) = top.directory_and_remaining(&cursor.path);
@@ -421,23 +425,23 @@ impl Walk {
         result.map_err(|error| directory.error(error))
     }
 
-    /// Nothing is left in the current directory: goes up, or to the next root. Returns whether
-    /// there is one.
+    /// Returns to the parent of the current directory, in which no entry remains. After the last
+    /// level, enters the next root. Returns `false` if no root remains.
     #[inline(never)]
     fn ascend(&mut self) -> Result<bool, Error> {
         if self.cursor.stack.levels.is_empty() {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let is_there = self
+            let has_root = self
                 .cursor
                 .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
-            if is_there {
+            if has_root {
                 let begin = Instant::now();
                 self.read(None)?;
-                self.note(begin);
+                self.note_read_time(begin);
             }
-            return Ok(is_there);
+            return Ok(has_root);
         }
         let lose = |[above, _]: [&mut Remaining; 2]| {
             above.next = above.end.entries;
@@ -449,8 +453,9 @@ impl Walk {
     }
 }
 
-/// The system has refused a descriptor: closes one or more that are open ahead, or ends reading
-/// ahead. Returns `false` if nothing was read ahead.
+/// Closes descriptors of directories that were opened ahead, after the system has refused a
+/// descriptor. If there is no such directory, ends reading ahead. Returns `false` if the walk does
+/// not read ahead.
 #[cold]
 fn free_descriptor(ahead: &mut Option<ReadAhead>) -> bool {
     let is_closed = ahead.as_mut().map(ReadAhead::lower_limit);
@@ -508,7 +513,7 @@ impl WalkOptions {
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
-    /// let first = walk.next()?.expect("a module");
+    /// let first = walk.next()?.expect("src has entries");
     /// assert_eq!((first.name(), first.is_last()), (&b"coming_from.md"[..], false));
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -521,8 +526,8 @@ impl WalkOptions {
     /// Sets the number of additional threads that open and read upcoming directories in advance.
     /// The default is 0. The order of entries does not change.
     ///
-    /// Use it wherever calls may wait, for a server or a disk: where no call waits, no thread
-    /// works, and the walk takes 1 to 3 % longer. Pass the number of requests that the server
+    /// Use this option if calls may wait for a server or a disk. If no call waits, the threads do
+    /// nothing, and the walk takes 1 to 3 % longer. Pass the number of requests that the server
     /// answers at once, or 16 for a local disk.
     ///
     /// ```
@@ -530,44 +535,45 @@ impl WalkOptions {
     ///
     /// let mut walk = Walk::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
     /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     println!("{:?}", entry.path()); // as without it
+    ///     println!("{:?}", entry.path()); // the same lines as without `read_ahead`
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Entries and errors are the same as on one thread. If a directory cannot be read in
-    /// advance, the walk tries again when it descends into it, so an error that occurs once may
-    /// never show. With this option only, the following holds:
+    /// Entries and errors are the same as on one thread. If a directory cannot be read in advance,
+    /// the walk tries again when it descends into it, so an error that occurs only once can stay
+    /// unreported. This option also has these effects:
     ///
-    /// - **A directory may be opened and read before its entry is yielded.** A `chmod` at its
-    ///   entry helps only if it could not be opened before. What your loop makes, removes or
-    ///   renames further on may be yielded as it was before.
+    /// - **A directory may be opened and read before its entry is yielded.** If a directory cannot
+    ///   be opened in advance, a `chmod` at its entry still helps. If the loop changes a directory
+    ///   that was read in advance, the walk may still yield its old entries.
     /// - **A directory that is moved out of the tree after its entry was listed** may still be
-    ///   read, with what is made in it later.
-    /// - **What you skip may have been read in vain**, and so may an entry of unknown type.
+    ///   read, including the entries that are created in it later.
+    /// - **A directory that you skip may already have been read.** An entry of unknown type may
+    ///   already have been opened.
     /// - **No mount point is opened in advance.** Before Linux 6.18 (6.12, 6.6 and 5.10 with the
-    ///   fix `042a60680de4`), an automount may still be mounted in vain. Without `openat2`, one
-    ///   is mounted in vain, unless under [`same_mount`](Self::same_mount).
-    /// - **The threads** start when there is something for them. Each has the credentials and the
-    ///   mounts of the thread that starts it: the calling thread, or another one of these.
-    ///   Dropping the walk waits for the call that each thread is in. If a server hangs, so does
-    ///   the drop.
-    /// - **It never leaves the tree**, just as without: each name is opened relative to the
-    ///   directory that it was read from, and links are refused.
+    ///   fix `042a60680de4`), an automount point that you skip may still be mounted. Without
+    ///   `openat2`, this happens on every kernel, except under [`same_mount`](Self::same_mount).
+    /// - **The threads** start when there is work for them. Each thread has the credentials and the
+    ///   mounts of the thread that starts it, which is the calling thread or another additional
+    ///   thread. Dropping the walk waits for the call that each thread is in. If a server hangs, so
+    ///   does the drop.
+    /// - **The walk still never leaves the tree.** Each name is opened relative to the directory
+    ///   that contains it, and links are refused.
     ///
     /// # Performance
     ///
-    /// The threads work as long as directories take longer than their number of entries explains.
-    /// A walk whose caches are warm stays on one thread.
+    /// The threads work only while reading a directory takes longer than its number of entries
+    /// explains. A walk whose caches are warm stays on one thread.
     ///
-    /// In addition to the walk's own descriptors, at most [`max_open`](Self::max_open) and 8 for
-    /// each thread are open. If the system refuses a descriptor, half of the additional ones are
-    /// closed, and fewer are opened from then on. If none can be closed, reading ahead ends for the
-    /// rest of the walk.
+    /// In addition to the walk's own descriptors, at most [`max_open`](Self::max_open) descriptors
+    /// plus 8 for each thread are open. If the system refuses a descriptor, the walk closes half of
+    /// the additional descriptors, and opens fewer from then on. If none can be closed, reading
+    /// ahead ends for the rest of the walk.
     ///
-    /// Each of these descriptors and each thread takes at most 1 MiB of memory, and each level of
-    /// the walk a copy of the names of its directories. A directory whose records take more than
-    /// 256 KiB, with about 8,000 names, is left to the walk.
+    /// Each of these descriptors takes at most 1 MiB of memory, and so does each thread. Each level
+    /// of the walk takes a copy of the names of its directories. If the records of a directory take
+    /// more than 256 KiB (about 8,000 names), only the walk itself reads this directory.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

@@ -1,7 +1,7 @@
 //! `WalkDirs`, `WalkDirsOptions`, `walk_dirs`: the directories of a tree, in one loop.
 //!
 //! This module is the public contract of the walk. It does not know which directory comes next, nor
-//! how one is opened or read: see [`part`].
+//! how a directory is opened or read: see [`part`].
 
 mod dir;
 mod parallel;
@@ -62,8 +62,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// [`WalkDirs::options`] configures a walk, and [`run_parallel`](Self::run_parallel) runs it on
 /// several threads.
 ///
-/// A `Dir` is valid only until the next call to `next`, so there is no `for dir in walk`. To list a
-/// tree entry by entry, use [`walk`](crate::walk()).
+/// A `Dir` is valid only until the next call to `next`, so `for dir in walk` does not compile. To
+/// list a tree entry by entry, use [`walk`](crate::walk()).
 ///
 /// # Guarantees
 ///
@@ -72,25 +72,26 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///   [`Dir::read_into`], in the order of the [`Listing`](crate::Listing).
 /// - **A directory is opened when it is yielded**, not when its entry is yielded. So the caller can
 ///   `chmod` it first.
-/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, the walk reads the remaining
-///   entries itself. A directory that you have no permission to read is still yielded, and the
-///   error occurs when you read it.
+/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, the walk reads the directory
+///   again from the start. A directory that you have no permission to read is still yielded, and
+///   the error occurs when you read it.
 /// - **The walk never leaves the tree.** Each step opens one name relative to its parent and
 ///   refuses symbolic links, even a link that another process has just swapped in. Only
 ///   [`Entry::follow`](crate::Entry::follow) and [`Dir::follow_name`] follow a link.
 /// - **Entries of unknown type are opened**, unless a query such as
 ///   [`Entry::file_type`](crate::Entry::file_type) has already returned the type. If such an entry
-///   is not a directory, or is gone, it is skipped silently.
+///   is not a directory, or is gone, the walk skips it without an error.
 /// - **Errors do not end the walk.** Each error is reported once, with its path, after the entries
 ///   that were read before it. If [`Entry::stat`](crate::Entry::stat) has already failed for an
-///   entry, a failure to open the same entry is not reported.
+///   entry, a failure to open the same entry is not reported, unless no descriptor is left.
 /// - **The depth is not limited.** The walk does not recurse, and passes no long path to the
 ///   kernel.
 /// - **The number of descriptors is bounded** by [`max_open`](WalkDirsOptions::max_open). The walk
 ///   holds two additional descriptors while it follows a link, and one additional descriptor for
 ///   the parent of the root with [second visits](WalkDirsOptions::second_visits).
-/// - **Each directory is yielded once.** While another process changes the tree, this holds for
-///   each directory that stays in its place, if the kernel [returns its entry
+/// - **Each directory is yielded once**, or twice with [second
+///   visits](WalkDirsOptions::second_visits). If another process changes the tree, this guarantee
+///   covers each directory that stays in its place and whose entry the kernel [returns
 ///   once](crate#what-the-kernel-promises).
 ///
 /// # Performance
@@ -156,12 +157,14 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// - If a level that was closed early cannot be found again, the errors of
     ///   [`max_open`](WalkDirsOptions::max_open).
-    /// - If the previous [`Dir`] was dropped before its end, and the walk cannot read its remaining
-    ///   entries, the same as [`Dir::next`]. At the deepest level that
-    ///   [`max_depth`](WalkDirsOptions::max_depth) allows, the walk does not read them.
-    /// - If a root of [`open_all`](WalkDirsOptions::open_all) cannot be opened, the same as
+    /// - If the previous [`Dir`] was dropped before its end, and the walk cannot read the directory
+    ///   again, the errors of [`Dir::next`]. At the deepest level that
+    ///   [`max_depth`](WalkDirsOptions::max_depth) allows, the walk does not read the directory
+    ///   again.
+    /// - If a root of [`open_all`](WalkDirsOptions::open_all) cannot be opened, the errors of
     ///   [`WalkDirsOptions::open`].
-    /// - If a name that you requested cannot be entered, the errors of [`Dir::enter`].
+    /// - If the walk cannot enter a name that you passed to [`Dir::enter`], the errors of that
+    ///   method.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see
@@ -233,9 +236,9 @@ impl<S: Clone> WalkDirs<S> {
     ///   once. This can be hundreds.
     ///
     /// A thread starts when there is a part of the work for it. So a small tree has fewer threads
-    /// than `threads`, and fewer results. Do not let one closure wait for another one to begin: the
-    /// other one may never begin. A narrow tree keeps few threads busy, because no two threads work
-    /// on the same directory.
+    /// than `threads`, and fewer results. Do not let one closure wait for another closure, which
+    /// may never begin. A narrow tree keeps few threads busy, because no two threads work on the
+    /// same directory.
     ///
     /// Any thread can start the next one, which inherits its CPU affinity and signal mask. If a
     /// thread cannot be started, the walk starts no further threads, and the running threads walk
@@ -275,7 +278,7 @@ impl<S: Clone> WalkDirs<S> {
     ///   up to two additional clones, and each root that threads share takes an additional
     ///   descriptor.
     #[doc(alias("build_parallel", "parallel", "threads"))]
-    #[must_use = "what the closures return can be the error of a `?` in them"]
+    #[must_use = "the returned values can contain the error of a `?` in a closure"]
     pub fn run_parallel<R: Send>(
         self,
         threads: usize,
@@ -346,10 +349,10 @@ impl<S> WalkDirsOptions<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Each first visit has a second visit, except at a level that is [lost](Self::max_open)
-    /// because another process has moved or removed it. On several threads, the second visit of a
-    /// directory begins when the second visits of all directories below it have ended. So it sees
-    /// what the closures wrote at those visits.
+    /// Each first visit has a second visit, except at a level that is [lost](Self::max_open). On
+    /// several threads, the second visit of a directory begins when the second visits of all
+    /// directories below it have ended. So the last visit sees everything that the closures wrote
+    /// at the earlier visits.
     ///
     /// A root that is opened by its path is opened through its parent directory. The parent's
     /// descriptor stays open until the walk is done with the root, and [`Dir::parent_and_name`]
@@ -383,7 +386,7 @@ impl<S> WalkDirsOptions<S> {
         self
     }
 
-    /// Sets a state that the walk carries down the tree. By default there is none.
+    /// Sets a state that the walk passes down the tree. By default there is none.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().with_state(None).open("/usr/share/doc")?;
@@ -403,17 +406,18 @@ impl<S> WalkDirsOptions<S> {
     ///   parent's [`Dir::state`], as you left it there. So all directories in one parent begin with
     ///   the same state.
     /// - **If you do not set the state of a directory at its first visit, it keeps its parent's
-    ///   state.** So set the state on every path through the loop, even after an error. Otherwise a
-    ///   program that copies a tree gives a directory its parent's mode, for example.
+    ///   state.** So set the state on every path through the loop, even after an error. Otherwise,
+    ///   for example, a program that copies a tree may give a directory its parent's mode.
     /// - At its second visit, a directory has its own state again.
-    /// - A state that contains an [`Arc`](std::sync::Arc) can also carry sums up. Add to the sum at
-    ///   second visits, as in the example `du`, or when the last clone is dropped, as in [a
-    ///   recipe](crate::recipes#add-up-sizes-on-all-cores). To count per top-level directory, set
-    ///   an `Arc` of a counter at depth 1. The whole subtree of the directory shares the counter.
+    /// - A state that contains an [`Arc`](std::sync::Arc) can also pass sums up the tree. Add to
+    ///   the sum at second visits, as in the example `du`, or when the last clone is dropped, as in
+    ///   [a recipe](crate::recipes#add-up-sizes-on-all-cores). To count per top-level directory,
+    ///   set an `Arc` of a counter at depth 1. The whole subtree of the directory shares the
+    ///   counter.
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If you catch a panic of the state's `clone`, the walk can continue, and misses nothing.
-    ///   After a panic of its `drop`, the walk may miss an error: of a root that could not be
-    ///   opened, or of a lost level.
+    ///   After a panic of the state's `drop`, the walk can fail to report a root that could not be
+    ///   opened or a level that was lost.
     ///
     /// # Performance
     ///

@@ -1,5 +1,5 @@
-//! `Pending`: the names of the directories that the walk still has to enter. It does not know their
-//! levels: the callers keep the offsets.
+//! `Pending`: the names of the directories that the walk still has to enter. It does not know which
+//! names belong to which level: the callers keep the offsets.
 
 use crate::read_dir::entry_state::EntryState;
 use std::ffi::CStr;
@@ -17,8 +17,8 @@ use std::slice;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     bytes: Vec<u8>,
-    /// The offset of the first name that may still be split off for another thread. A search begins
-    /// here.
+    /// The offset of the first name that may still be split off for another thread. A search for
+    /// such a name begins at this offset.
     pub(crate) unsplit_start: usize,
 }
 
@@ -73,8 +73,8 @@ impl Pending {
         PendingName { state: EntryState(*state), name, end }
     }
 
-    /// Divides the names in `range` into this many parts of about equal size. Returns the offset at
-    /// which the first part, of at least one name, ends.
+    /// Divides the names in `range` into `parts` parts of about equal size. Returns the end offset
+    /// of the first part, which has at least one name.
     pub(crate) fn part_end(&self, range: Range<usize>, parts: usize) -> usize {
         let middle = range.start + range.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;
@@ -109,8 +109,8 @@ impl Pending {
         state
     }
 
-    /// Calls `change` on each name from the one that starts at this offset. Sets its state to the
-    /// result, or removes the name if that is `None`.
+    /// Calls `change` on each name from the offset `start` to the end. Sets the name's state to the
+    /// result, or removes the name if the result is `None`.
     pub(crate) fn rewrite(
         &mut self,
         mut start: usize,
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(
             (pending.remove_finished(begin, begin + 3), pending.len()),
             (begin + 3, begin + 12),
-            "three are remaining"
+            "three names remain"
         );
         assert_eq!((pending.remove_finished(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
