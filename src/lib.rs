@@ -6,7 +6,7 @@
 //! # First program
 //!
 //! This program prints every entry below `/usr/share`. It reports errors, continues after them, and
-//! exits with status 1 if there was one.
+//! exits with status 1 if it reported any.
 //!
 //! ```no_run
 //! use lendir::{Error, Walk};
@@ -46,7 +46,7 @@
 //! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
 //! | the entries of one directory, in the kernel's order | [`read_dir`](read_dir()) |
 //! | the entries of one directory, sorted | [`Listing`] |
-//! | many directories that are not one tree, in the same memory | [`Entries`], a [`Buffer`] |
+//! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
 //!
 //! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
 //! `find`. [`recipes`] has programs to copy from: removing and copying a tree, comparing two trees,
@@ -68,10 +68,10 @@
 //! `src` with its three entries, and then the directory `walk` with its two. The root itself is not
 //! an entry.
 //!
-//! Use `WalkDirs` if you want several threads without an order ([`WalkDirs::run_parallel`]), a
-//! value that is passed down the tree ([`WalkDirsOptions::with_state`]), a second visit after the
-//! contents of a directory ([`WalkDirsOptions::second_visits`]), or directories with any number of
-//! files in 32 KiB of memory. Use [`Walk`] for everything else.
+//! Use `WalkDirs` if you want several threads in any order ([`WalkDirs::run_parallel`]), or a value
+//! that is passed down the tree ([`WalkDirsOptions::with_state`]). `WalkDirs` also offers a second
+//! visit after the contents of a directory ([`WalkDirsOptions::second_visits`]), and reads
+//! directories with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
 //!
 //! # One directory
 //!
@@ -113,7 +113,7 @@
 //!
 //! | Task | Call |
 //! |---|---|
-//! | walk on several threads, in no order | [`WalkDirs::run_parallel`] |
+//! | walk on several threads, in any order | [`WalkDirs::run_parallel`] |
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
@@ -131,9 +131,9 @@
 //!
 //! # What the kernel promises
 //!
-//! While a directory changes, local file systems return every entry that stays exactly once. So a
-//! loop can remove the entries that it gets. They can return or omit an entry that is created,
-//! removed or renamed meanwhile.
+//! While a directory changes, local file systems return exactly once every entry that stays. So a
+//! loop can remove the entries that it gets. An entry that is created, removed or renamed meanwhile
+//! can be returned or missing.
 //!
 //! `lendir` does not hide the following exceptions, because it would have to remember every name:
 //!
@@ -145,12 +145,12 @@
 //!   helps.
 //! - xfs, and ext4 without `dir_index`, may never reach the end if the loop creates an entry for
 //!   each entry that it reads.
-//! - btrfs shows an entry that was made after `open` only after a `rewind`.
+//! - btrfs returns an entry that was created after `open` only after a `rewind`.
 //!
 //! # Questions
 //!
-//! **Why can I not write `for entry in walk`?** A `for` loop could keep entries, whose names the
-//! next call overwrites. Copy what you keep, or use [`Walk::filter_map`].
+//! **Why can't I write `for entry in walk`?** A `for` loop could keep an entry, but the next call
+//! overwrites the entry's name. Copy what you keep, or use [`Walk::filter_map`].
 //!
 //! **Where is the root?** A [`Walk`] does not yield the root. A [`WalkDirs`] yields the root as a
 //! [`Dir`], before any other directory, and [`Dir::stat`] queries the root.
@@ -184,8 +184,8 @@
 //! measures time, and `cargo bench --bench counts` counts system calls and allocations.
 //!
 //! `rustix` makes system calls without the C library, and so does this crate. So fakeroot and other
-//! tools that replace functions of the C library by `LD_PRELOAD` have no effect: [`Entry::stat`]
-//! returns the real owner of a file.
+//! tools that replace functions of the C library through `LD_PRELOAD` have no effect:
+//! [`Entry::stat`] returns the real owner of a file.
 //!
 //! # System calls
 //!
@@ -196,9 +196,9 @@
 //!
 //! # Versions
 //!
-//! Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the signatures. It is re-exported
-//! as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`, because a later version
-//! of this crate may leave the others disabled.
+//! Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the signatures, so `rustix` is
+//! re-exported as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`, because a
+//! later version of this crate may disable the other modules.
 #![deny(unsafe_code)]
 #![allow(
     clippy::inline_always,

@@ -5,11 +5,10 @@
 //! work in a value of type `T` at each level.
 //!
 //! A level is a directory on the path from the root to the current directory. A level stays while
-//! work remains there. The last child of a level replaces it, and the level's descriptor is closed
-//! as soon as that child is open. So a chain of directories is one level, however long the chain
-//! is. The level right below a closed one stays, because its `..` is the closed level. A child of
-//! the level below cannot replace it, because the process may have no permission to open `..` from
-//! that child.
+//! work remains there. The last child of a level replaces the level, whose descriptor is closed as
+//! soon as the child is open. So a chain of directories is one level, however long the chain is.
+//! The level right below a closed level stays, because its `..` is the closed level. If a child
+//! replaced that level, the process might have no permission to open `..` in the child.
 
 pub(crate) mod identity;
 pub(crate) mod links;
@@ -58,7 +57,7 @@ pub(crate) struct Cursor<T> {
 }
 
 impl<T> Cursor<T> {
-    /// Returns a cursor without levels and roots.
+    /// Returns a cursor without levels or roots.
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
@@ -130,7 +129,7 @@ impl<T> Cursor<T> {
         Ok(true)
     }
 
-    /// Opens `name` in the current directory. The path ends with this name already. Returns `None`
+    /// Opens `name` in the current directory. The path already ends with this name. Returns `None`
     /// if `name` is not a directory to enter. If the system has no descriptor left,
     /// `free_descriptor` closes one elsewhere and returns whether it did.
     #[inline(always)]
@@ -152,7 +151,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Opens `name` by one call. Returns `ENOTDIR` if `name` cannot be a directory.
+    /// Opens `name` with one call. Returns `ENOTDIR` if `name` cannot be a directory.
     #[inline(always)]
     fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OpenDir, Errno> {
         if !state.can_be_directory() {
@@ -216,7 +215,7 @@ impl<T> Cursor<T> {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
-            } // it is something else, or gone
+            } // the name is not a directory, or is gone
             examined => {
                 let child = examined?;
                 if let Some(open) = &child {
@@ -263,8 +262,8 @@ impl<T> Cursor<T> {
         self.unreadable = found.unreadable;
     }
 
-    /// Enters `found`, a child of the current directory, and replaces the current directory by it.
-    /// Returns the remaining work, for the caller to change.
+    /// Enters `found`, a child of the current directory, and replaces the current directory with
+    /// `found`. Returns the remaining work, for the caller to change.
     #[inline(always)]
     pub(crate) fn replace_top(&mut self, found: OpenDir) -> &mut T {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
@@ -305,7 +304,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Inserts the level above the bottom, which is closed, as the new bottom.
+    /// Inserts the closed level above the bottom as the new bottom.
     pub(crate) fn insert_level_above(&mut self, level: ClosedLevel, remaining: T) {
         let ClosedLevel { bounds, identity } = level;
         let state = LevelState::Closed(identity);

@@ -34,8 +34,8 @@ use std::{fmt, io};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The kernel's record holds the name, the inode number and, on most file systems, the type. These
-/// take no system call.
+/// The kernel's record holds the name, the inode number and, on most file systems, the type.
+/// Reading these fields takes no system call.
 ///
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
 /// [`open`](Self::open) make one system call each, relative to the directory.
@@ -180,7 +180,7 @@ impl<'a> Entry<'a> {
     /// Use the path for messages. To change or remove the entry, or to read a file that another
     /// process can replace, use [`open`](Self::open), or `*at` calls with [`dir_fd`](Self::dir_fd)
     /// and [`name_cstr`](Self::name_cstr). A walk never leaves its tree. But a path leads elsewhere
-    /// if another process replaces one of its directories by a link.
+    /// if another process replaces one of its directories with a link.
     ///
     /// # Performance
     ///
@@ -218,8 +218,8 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// On most file systems the kernel's record has the type. If it does not, this method calls
-    /// [`stat`](Self::stat), and a walk acts on the outcome.
+    /// On most file systems the kernel's record has the type. If the record has no type, this
+    /// method calls [`stat`](Self::stat), and a walk acts on the outcome.
     ///
     /// # Errors
     ///
@@ -305,8 +305,8 @@ impl<'a> Entry<'a> {
         self.named().stat()
     }
 
-    /// Returns the metadata of the entry itself that `mask` selects. Unlike [`stat`](Self::stat),
-    /// this method can return the birth time and the mount.
+    /// Returns the fields that `mask` selects from the metadata of the entry itself. Unlike
+    /// [`stat`](Self::stat), this method can return the birth time and the mount.
     ///
     /// ```
     /// use lendir::StatxFlags;
@@ -528,8 +528,8 @@ impl<'a> Entry<'a> {
 
     /// Returns the inode number in the kernel's record (`d_ino`). The number can be 0.
     ///
-    /// Do not take this number for the identity of the file: compare `st_dev` and `st_ino` of
-    /// [`stat`](Self::stat) instead.
+    /// Do not identify a file by this number: compare `st_dev` and `st_ino` of [`stat`](Self::stat)
+    /// instead.
     ///
     /// - At a mount point, `ino` is the number of the covered file or directory.
     /// - On an overlay, `ino` can differ from `st_ino`.
@@ -542,10 +542,10 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the position after this entry (`d_off`), for
-    /// [`Entries::seek`](crate::Entries::seek). The page of `seek` explains how long a cookie is
-    /// valid.
+    /// [`Entries::seek`](crate::Entries::seek). The documentation of `seek` explains how long a
+    /// cookie is valid.
     ///
-    /// Cookies need not ascend. On some file systems they are hashes.
+    /// Cookies need not ascend, because they are hashes on some file systems.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {

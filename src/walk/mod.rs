@@ -10,9 +10,9 @@
 //! path      of the entry yielded last       /usr/share/doc/adduser
 //! ```
 //!
-//! A whole directory is read into the listing, after the entries of the levels above. The last
-//! child of a level replaces the level, because no entries remain there. If the level above is
-//! closed, the level stays, but its entries are dropped.
+//! A whole directory is read into the listing, where its entries come after the entries of the
+//! levels above. The last child of a level replaces the level, because no entries remain there. If
+//! the level above is closed, the level stays, but its entries are dropped.
 
 mod read_ahead;
 mod walk_entry;
@@ -78,15 +78,15 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// To keep a value for each level, such as a sum, use a `Vec` and truncate it to the entry's
 /// [`depth`](WalkEntry::depth). The [recipes](crate::recipes) have examples.
-/// [`WalkDirs`](crate::WalkDirs) has threads that walk in any order, second visits, and methods of
-/// a whole directory.
+/// [`WalkDirs`](crate::WalkDirs) has threads that walk in any order, second visits, and methods
+/// that act on a whole directory.
 ///
 /// # Guarantees
 ///
 /// - **Order.** A directory is yielded, then its contents, then the next entry of its parent.
 ///   Entries of one directory are in the kernel's order, or in the order set by
 ///   [`WalkOptions::order`]. The root is not an entry.
-/// - **An entry is yielded before its directory is opened**, except with
+/// - **A directory is yielded before it is opened**, except with
 ///   [`read_ahead`](WalkOptions::read_ahead). So the caller can `chmod` it first.
 /// - **A directory is read whole before its first entry is yielded.** If reading fails midway, the
 ///   error is reported first, and then the entries that were read before it are yielded.
@@ -152,7 +152,7 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// Each error has the path that it belongs to. The next call continues after it.
+    /// Each error has the path that it belongs to. The next call continues after the error.
     ///
     /// - If a directory cannot be opened, the errors of [`WalkDirs::next`](crate::WalkDirs::next).
     ///   The error comes right after the entry of the directory.
@@ -541,19 +541,20 @@ impl WalkOptions {
     /// ```
     ///
     /// Entries and errors are the same as on one thread. If a directory cannot be read in advance,
-    /// the walk tries again when it descends into it, so an error that occurs only once can stay
-    /// unreported. This option also has these effects:
+    /// the walk tries again when it descends into the directory. So an error that occurs only once
+    /// can stay unreported. This option also has these effects:
     ///
     /// - **A directory may be opened and read before its entry is yielded.** If a directory cannot
     ///   be opened in advance, a `chmod` at its entry still helps. If the loop changes a directory
     ///   that was read in advance, the walk may still yield its old entries.
     /// - **A directory that is moved out of the tree after its entry was listed** may still be
-    ///   read, including the entries that are created in it later.
+    ///   read. The walk may also yield entries that are created there later.
     /// - **A directory that you skip may already have been read.** An entry of unknown type may
     ///   already have been opened.
-    /// - **No mount point is opened in advance.** Before Linux 6.18 (6.12, 6.6 and 5.10 with the
-    ///   fix `042a60680de4`), an automount point that you skip may still be mounted. Without
-    ///   `openat2`, this happens on every kernel, except under [`same_mount`](Self::same_mount).
+    /// - **No mount point is opened in advance.** On a kernel without the fix `042a60680de4`, an
+    ///   automount point that you skip may still be mounted. Linux 6.18 has the fix, and so do
+    ///   later versions of 6.12, 6.6 and 5.10. Without `openat2`, such a mount can happen on every
+    ///   kernel, except under [`same_mount`](Self::same_mount).
     /// - **The threads** start when there is work for them. Each thread has the credentials and the
     ///   mounts of the thread that starts it, which is the calling thread or another additional
     ///   thread. Dropping the walk waits for the call that each thread is in. If a server hangs, so
@@ -563,17 +564,18 @@ impl WalkOptions {
     ///
     /// # Performance
     ///
-    /// The threads work only while reading a directory takes longer than its number of entries
-    /// explains. A walk whose caches are warm stays on one thread.
+    /// The threads work only while directories take longer to read than cached directories of the
+    /// same size. A walk whose caches are warm stays on one thread.
     ///
     /// In addition to the walk's own descriptors, at most [`max_open`](Self::max_open) descriptors
     /// plus 8 for each thread are open. If the system refuses a descriptor, the walk closes half of
     /// the additional descriptors, and opens fewer from then on. If none can be closed, reading
     /// ahead ends for the rest of the walk.
     ///
-    /// Each of these descriptors takes at most 1 MiB of memory, and so does each thread. Each level
-    /// of the walk takes a copy of the names of its directories. If the records of a directory take
-    /// more than 256 KiB (about 8,000 names), only the walk itself reads this directory.
+    /// For each of these descriptors and for each thread, the walk takes at most 1 MiB of memory.
+    /// Each level of the walk takes a copy of the names of its directories. If the records of a
+    /// directory take more than 256 KiB (about 8,000 names), only the walk itself reads this
+    /// directory.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

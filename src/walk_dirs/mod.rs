@@ -227,7 +227,7 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// # Number of threads
     ///
-    /// `threads` is the greatest number of threads, including the calling thread. 0 means one
+    /// `threads` is the maximum number of threads, including the calling thread. 0 means one
     /// thread for each core that this process may use, but at least 8. Threads that wait for a disk
     /// or a network need no core.
     ///
@@ -257,9 +257,9 @@ impl<S: Clone> WalkDirs<S> {
     /// # How the walk ends
     ///
     /// - [`Worker::next`] returns `None` on all threads once nothing is pending.
-    /// - If a closure returns early, such as by `?`, only its thread ends. The other threads walk
-    ///   the directories that are still pending there. But the remaining entries of the closure's
-    ///   last directory are not yielded.
+    /// - If a closure returns early, for example by `?`, only its thread ends. The other threads
+    ///   walk the directories that are still pending for that thread. But the remaining entries of
+    ///   the closure's last directory are not yielded.
     /// - [`Worker::stop`] ends the walk on all threads.
     /// - A panic ends the walk on all threads, too. `run_parallel` passes the panic on once all
     ///   threads have returned.
@@ -402,8 +402,8 @@ impl<S> WalkDirsOptions<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// - Each root begins with a clone of `of_root`. Each directory begins with a clone of its
-    ///   parent's [`Dir::state`], as you left it there. So all directories in one parent begin with
+    /// - Each root begins with a clone of `of_root`. Each directory begins with a clone of the
+    ///   [`Dir::state`] that you left in its parent. So all directories in one parent begin with
     ///   the same state.
     /// - **If you do not set the state of a directory at its first visit, it keeps its parent's
     ///   state.** So set the state on every path through the loop, even after an error. Otherwise,
@@ -416,8 +416,8 @@ impl<S> WalkDirsOptions<S> {
     ///   counter.
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If you catch a panic of the state's `clone`, the walk can continue, and misses nothing.
-    ///   After a panic of the state's `drop`, the walk can fail to report a root that could not be
-    ///   opened or a level that was lost.
+    ///   After a panic of the state's `drop`, the walk can fail to report a lost level or a root
+    ///   that could not be opened.
     ///
     /// # Performance
     ///

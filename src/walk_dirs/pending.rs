@@ -30,7 +30,7 @@ pub(crate) struct PendingName<'p> {
     pub(crate) end: usize,
 }
 
-/// The fewest bytes to grow by: about 30 names.
+/// The minimum number of bytes to grow by: about 30 names.
 const MIN_GROWTH: usize = 512;
 
 impl Pending {
@@ -55,7 +55,8 @@ impl Pending {
         self.bytes.extend_from_slice(name);
     }
 
-    /// Same as [`push`](Self::push), for a name from the caller. A NUL in it becomes `\\0`.
+    /// Same as [`push`](Self::push), for a name from the caller. A NUL in the name becomes the two
+    /// characters `\0`.
     pub(crate) fn push_requested(&mut self, state: EntryState, name: &[u8]) {
         self.bytes.push(state.0);
         for byte in name {
