@@ -1,7 +1,7 @@
 //! Reads Linux directories as fast as the kernel can list them, and walks directory trees.
 //!
 //! The iterators in this crate are *lending* iterators: each entry borrows its name from a buffer
-//! that is reused, so reading a directory allocates nothing per entry.
+//! that is reused. So reading a directory allocates nothing per entry.
 //!
 //! # First program
 //!
@@ -49,8 +49,8 @@
 //! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
 //!
 //! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
-//! `find`. [`recipes`] has programs to copy from: removing and copying a tree, comparing two trees,
-//! work on several threads.
+//! `find`. [`recipes`] has programs to copy from, which remove, copy and compare trees, and work on
+//! several threads.
 //!
 //! Both walks yield the same entries, in different orders:
 //!
@@ -70,8 +70,8 @@
 //!
 //! Use `WalkDirs` if you want several threads in any order ([`WalkDirs::run_parallel`]), or a value
 //! that is passed down the tree ([`WalkDirsOptions::with_state`]). `WalkDirs` also offers a second
-//! visit after the contents of a directory ([`WalkDirsOptions::second_visits`]), and reads
-//! directories with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
+//! visit after the contents of a directory ([`WalkDirsOptions::second_visits`]). A `WalkDirs` reads
+//! a directory with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
 //!
 //! # One directory
 //!
@@ -131,11 +131,12 @@
 //!
 //! # What the kernel promises
 //!
-//! While a directory changes, local file systems return exactly once every entry that stays. So a
+//! While a directory changes, local file systems return each unaffected entry exactly once. So a
 //! loop can remove the entries that it gets. An entry that is created, removed or renamed meanwhile
-//! can be returned or missing.
+//! can be returned or omitted.
 //!
-//! `lendir` does not hide the following exceptions, because it would have to remember every name:
+//! `lendir` does not hide the following exceptions, because to hide them it would have to remember
+//! every name:
 //!
 //! - tmpfs returns entries a second time if all entries that it has yet to return are removed
 //!   between two calls.
@@ -189,10 +190,10 @@
 //!
 //! # System calls
 //!
-//! The walks call `openat2`, and `openat` where the kernel or a filter refuses `openat2` with an
-//! error. A seccomp filter that kills the process instead, such as Android's filter for
-//! applications, kills a program that was built for glibc or musl. A program that was built for
-//! Android never calls `openat2`.
+//! The walks call `openat2`. If the kernel or a filter refuses `openat2` with an error, the walks
+//! call `openat` instead. Some seccomp filters, such as Android's filter for applications, kill the
+//! process instead of returning an error. Under such a filter, a program that was built for glibc
+//! or musl is killed. A program that was built for Android never calls `openat2`.
 //!
 //! # Versions
 //!

@@ -1,8 +1,8 @@
 //! `Cursor`: a position in a tree. It can enter a child, return to the level above, and enter the
 //! next root.
 //!
-//! It does not know which work remains at a level, nor in which order. A walk keeps the remaining
-//! work in a value of type `T` at each level.
+//! It does not know what work remains at a level, nor the order of that work. A walk keeps the
+//! remaining work in a value of type `T` at each level.
 //!
 //! A level is a directory on the path from the root to the current directory. A level stays while
 //! work remains there. The last child of a level replaces the level, whose descriptor is closed as
@@ -83,7 +83,7 @@ impl<T> Cursor<T> {
         self.roots = roots;
     }
 
-    /// Returns an error of the level with these `bounds`, which is on the current path.
+    /// Returns an error for the level with these `bounds`, which is on the current path.
     #[cold]
     fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
         let PathBounds { depth, path_end, .. } = bounds;
@@ -161,7 +161,7 @@ impl<T> Cursor<T> {
         self.opener.open(top.dir(), top.end_marker, name)
     }
 
-    /// Returns an error if `dir`, a child of the current directory, is a loop.
+    /// Returns an error if entering `dir`, a child of the current directory, would cause a loop.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
         let depth = self.stack.top().bounds.depth + 1;
@@ -236,7 +236,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Returns the error of the name at the end of the path.
+    /// Returns an error for the name at the end of the path.
     #[cold]
     fn error_of(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
@@ -304,7 +304,8 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Inserts the closed level above the bottom as the new bottom.
+    /// Inserts the closed `level` at the bottom of the stack. In the tree, `level` is above the old
+    /// bottom.
     pub(crate) fn insert_level_above(&mut self, level: ClosedLevel, remaining: T) {
         let ClosedLevel { bounds, identity } = level;
         let state = LevelState::Closed(identity);
@@ -343,7 +344,7 @@ impl<T> Cursor<T> {
     }
 }
 
-/// Calls `open` again while it lacks a descriptor and `free_descriptor` closes one.
+/// Calls `open`. Repeats the call each time no descriptor is left and `free_descriptor` closes one.
 fn retry_with_descriptor<R, E>(
     mut open: impl FnMut() -> Result<R, E>,
     errno: impl Fn(&E) -> Errno,

@@ -61,7 +61,7 @@ pub(crate) struct Directory<'a> {
 }
 
 impl Directory<'_> {
-    /// Returns an error of the directory itself.
+    /// Returns an error for the directory itself.
     #[cold]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
@@ -197,8 +197,8 @@ impl<'a> Entry<'a> {
         self.directory.depth + 1
     }
 
-    /// Returns the name as a number, such as a PID, a TID or a descriptor. Returns `None` for any
-    /// other name.
+    /// Returns the name as a number, such as a PID, a TID or a descriptor. Returns `None` if the
+    /// name is not such a number.
     ///
     /// The name must be a decimal number up to `u32::MAX`, without a sign or a leading zero.
     #[inline]
@@ -483,7 +483,7 @@ impl<'a> Entry<'a> {
     /// decides where the link leads. To limit this, check the directory before you read it:
     /// `if dir.is_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
     ///
-    /// **Links multiply the work**, even without a loop: 54 entries can make 524,287 visits. Set
+    /// **Links multiply the work**, even without a loop: 54 entries can cause 524,287 visits. Set
     /// [`max_depth`](crate::WalkDirsOptions::max_depth) to limit the number of visits.
     ///
     /// # Errors
@@ -494,9 +494,9 @@ impl<'a> Entry<'a> {
     ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
     ///   is already on the path causes the same error. A link that leads only to other links causes
     ///   `ELOOP`, too, but then there is no such directory.
-    /// - `EACCES` or another error: the walk cannot tell whether the link is a loop. This happens
-    ///   if a directory above the link can no longer be searched, or if a server does not answer.
-    ///   The walk does not enter such a link, even if the target can be read.
+    /// - `EACCES` or another error: the walk cannot tell whether the link causes a loop. This
+    ///   happens if a directory above the link can no longer be searched, or if a server does not
+    ///   answer. The walk does not enter such a link, even if the target can be read.
     ///
     /// # Performance
     ///
@@ -521,7 +521,7 @@ impl<'a> Entry<'a> {
 
     #[inline]
     fn named(&self) -> NamedEntry<'_> {
-        // A walk has no state of an entry that it never enters.
+        // A walk has no state for an entry that it never enters.
         let updates = self.updates.filter(|_| EntryState::from_type(self.d_type()).is_some());
         NamedEntry { directory: self.directory, name: self.name_cstr(), updates }
     }
@@ -533,8 +533,8 @@ impl<'a> Entry<'a> {
     ///
     /// - At a mount point, `ino` is the number of the covered file or directory.
     /// - On an overlay, `ino` can differ from `st_ino`.
-    /// - On an overlay, or with btrfs subvolumes, two entries of one directory can have numbers of
-    ///   different devices.
+    /// - On an overlay, or with btrfs subvolumes, two entries of one directory can have numbers
+    ///   from different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {

@@ -1,11 +1,11 @@
 //! `Walk`, `WalkOptions`, `walk`: the entries of a tree in one loop, each directory right before
 //! its contents.
 //!
-//! It does not know how a directory is opened, nor how a closed level is found again.
+//! This module does not know how a directory is opened, nor how a closed level is found again.
 //!
 //! ```text
 //! stack     levels with remaining entries   /usr               share          doc
-//! listing   their entries, in one memory    bin | lib share    doc | man      adduser | apt bash
+//! listing   their entries, in one arena     bin | lib share    doc | man      adduser | apt bash
 //!                                           yielded remaining
 //! path      of the entry yielded last       /usr/share/doc/adduser
 //! ```
@@ -90,13 +90,13 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   [`read_ahead`](WalkOptions::read_ahead). So the caller can `chmod` it first.
 /// - **A directory is read whole before its first entry is yielded.** If reading fails midway, the
 ///   error is reported first, and then the entries that were read before it are yielded.
-/// - **Everything else** is the same as for a [`WalkDirs`](crate::WalkDirs#guarantees): the walk
+/// - **Everything else** is the same as for a [`WalkDirs`](crate::WalkDirs#guarantees). The walk
 ///   never leaves the tree, errors do not end it, and the depth is not limited.
 ///
 /// # Performance
 ///
 /// A directory takes 3 or 4 system calls, as in a [`WalkDirs`](crate::WalkDirs#performance). Once
-/// the buffers have grown, only errors, followed links, and levels that are found again by names
+/// the buffers have grown, only errors, followed links, and levels that are found again by name
 /// allocate.
 ///
 /// The walk keeps every entry of each directory on the current path in memory. Ten million files in
@@ -118,9 +118,9 @@ pub struct Walk {
 /// The remaining entries of a level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remaining {
-    /// The index of the first of them in the listing.
+    /// The index of the first remaining entry in the listing.
     next: usize,
-    /// The extent of the listing up to the last of them.
+    /// The extent of the listing up to the last remaining entry.
     end: Extent,
 }
 
@@ -352,8 +352,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Descends into the entry yielded last if that directory was read ahead. Returns whether it
-    /// was.
+    /// Descends into the entry yielded last if that directory was read ahead. Returns `false` if
+    /// that directory was not read ahead.
     #[inline(never)]
     fn enter_ahead(&mut self, state: EntryState) -> Result<bool, Error> {
         let Self { cursor, listing, ahead: Some(ahead), .. } = self else { return Ok(false) };
@@ -545,8 +545,8 @@ impl WalkOptions {
     /// can stay unreported. This option also has these effects:
     ///
     /// - **A directory may be opened and read before its entry is yielded.** If a directory cannot
-    ///   be opened in advance, a `chmod` at its entry still helps. If the loop changes a directory
-    ///   that was read in advance, the walk may still yield its old entries.
+    ///   be opened in advance, you can still `chmod` it when its entry is yielded. If the loop
+    ///   changes a directory that was read in advance, the walk may still yield its old entries.
     /// - **A directory that is moved out of the tree after its entry was listed** may still be
     ///   read. The walk may also yield entries that are created there later.
     /// - **A directory that you skip may already have been read.** An entry of unknown type may
@@ -567,10 +567,10 @@ impl WalkOptions {
     /// The threads work only while directories take longer to read than cached directories of the
     /// same size. A walk whose caches are warm stays on one thread.
     ///
-    /// In addition to the walk's own descriptors, at most [`max_open`](Self::max_open) descriptors
-    /// plus 8 for each thread are open. If the system refuses a descriptor, the walk closes half of
-    /// the additional descriptors, and opens fewer from then on. If none can be closed, reading
-    /// ahead ends for the rest of the walk.
+    /// In addition to the walk's own descriptors, at most `max_open + 8 * threads` descriptors are
+    /// open (see [`max_open`](Self::max_open)). If the system refuses a descriptor, the walk closes
+    /// half of the additional descriptors, and opens fewer from then on. If none can be closed,
+    /// reading ahead ends for the rest of the walk.
     ///
     /// For each of these descriptors and for each thread, the walk takes at most 1 MiB of memory.
     /// Each level of the walk takes a copy of the names of its directories. If the records of a

@@ -110,7 +110,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///
 /// The walk keeps the buffer, the path, each level with pending directories, and the names of these
 /// directories in memory. Once this memory has grown, only errors, followed links, and levels that
-/// are found again by names allocate.
+/// are found again by name allocate.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
@@ -301,8 +301,9 @@ impl<S> fmt::Debug for WalkDirs<S> {
     }
 }
 
-/// A builder that configures a [`WalkDirs`]. [`WalkDirs::options`] returns the default options.
-/// Each method takes the options and returns them changed.
+/// A builder that configures a [`WalkDirs`]. [`WalkDirs::options`] returns the default options. Set
+/// the options first. Then [`open`](Self::open), [`open_all`](Self::open_all) or
+/// [`from_fd`](Self::from_fd) returns the walk.
 ///
 /// ```
 /// use lendir::WalkDirs;

@@ -1,13 +1,13 @@
 //! `Pending`: the names of the directories that the walk still has to enter. It does not know which
-//! names belong to which level: the callers keep the offsets.
+//! names belong to which level, because the callers keep the offsets.
 
 use crate::read_dir::entry_state::EntryState;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
 
-/// The names of pending directories, in ranges: the names of a level come after the names of its
-/// parent.
+/// The names of pending directories, in one range per level. The names of a level come after the
+/// names of its parent.
 ///
 /// ```text
 /// name               name
