@@ -68,10 +68,10 @@
 //! `src` with its three entries, and then the directory `walk` with its two. The root itself is not
 //! an entry.
 //!
-//! Use `WalkDirs` if you want several threads in any order ([`WalkDirs::run_parallel`]), or a value
-//! that is passed down the tree ([`WalkDirsOptions::with_state`]). `WalkDirs` also offers a second
-//! visit after the contents of a directory ([`WalkDirsOptions::second_visits`]). A `WalkDirs` reads
-//! a directory with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
+//! Use `WalkDirs` to walk on several threads in any order ([`WalkDirs::run_parallel`]), or to pass
+//! a value down the tree ([`WalkDirsOptions::with_state`]). `WalkDirs` also offers a second visit
+//! after the contents of a directory ([`WalkDirsOptions::second_visits`]). A `WalkDirs` reads a
+//! directory with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
 //!
 //! # One directory
 //!
@@ -120,8 +120,8 @@
 //!
 //! # Errors
 //!
-//! Every error has the path that it belongs to. [`Error::is_gone`] distinguishes files that were
-//! removed in the meantime from real errors.
+//! Every error has the path that it belongs to. [`Error::is_gone`] returns `true` if the file no
+//! longer exists.
 //!
 //! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
 //! first error. An error does not end a walk, and the next call continues. So the usual loop is
@@ -146,7 +146,7 @@
 //!   helps.
 //! - xfs, and ext4 without `dir_index`, may never reach the end if the loop creates an entry for
 //!   each entry that it reads.
-//! - btrfs returns an entry that was created after `open` only after a `rewind`.
+//! - On btrfs, an entry that was created after `open` is missing until a `rewind`.
 //!
 //! # Questions
 //!
@@ -171,8 +171,8 @@
 //! terminal, print `{:?}`, which escapes control characters.
 //!
 //! **What happens when entries vanish?** If an entry is gone when you query it, the query returns
-//! an error for which [`Error::is_gone`] returns `true`. If a directory is removed while it is
-//! read, its entries end without an error.
+//! an error for which [`Error::is_gone`] returns `true`. If a directory is removed while you read
+//! it, its entries end without an error.
 //!
 //! **When should I not use this crate?** On macOS and Windows; for `.gitignore` rules, which the
 //! ignore crate knows; and where `std::fs::read_dir` is fast enough and you want a `for` loop.

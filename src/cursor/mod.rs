@@ -130,8 +130,8 @@ impl<T> Cursor<T> {
     }
 
     /// Opens `name` in the current directory. The path already ends with this name. Returns `None`
-    /// if `name` is not a directory to enter. If the system has no descriptor left,
-    /// `free_descriptor` closes one elsewhere and returns whether it did.
+    /// if `name` is not a directory to enter. If no descriptor is left, `free_descriptor` closes
+    /// one elsewhere and returns whether it did.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
@@ -278,8 +278,8 @@ impl<T> Cursor<T> {
     /// Reopens the level right above the current directory, if that level is closed. If that level
     /// cannot be found, it is lost. Then `lose` gets the remaining work of that level and of the
     /// current directory, and returns `true` if the walk must report the error. `path_by_names`
-    /// returns the path to a bottom that was inserted. `free_descriptor` is the same as for
-    /// [`open`](Self::open).
+    /// returns the path to the bottom level, if that level was inserted. `free_descriptor` is the
+    /// same as for [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,

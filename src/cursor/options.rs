@@ -71,7 +71,7 @@ macro_rules! common_options {
         /// # Performance
         ///
         /// If the kernel has `openat2` with [`RESOLVE_NO_XDEV`] (Linux 5.6), only a directory that
-        /// you have no permission to read takes two additional calls of `statx`. Otherwise each
+        /// you have no permission to read takes two additional `statx` calls. Otherwise each
         /// directory takes two.
         ///
         /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
@@ -116,9 +116,9 @@ macro_rules! common_options {
         ///   and under [`same_mount`](Self::same_mount) also by its mount. `SECURITY.md` lists the
         ///   file systems whose birth times the walk cannot trust. On such a file system, a new
         ///   directory with the inode number of a removed one is taken for the removed one.
-        /// - **The walk may wait for up to 20 ms** before it closes a level that was just created.
-        ///   So no later directory has the same birth time. With second visits on several threads,
-        ///   the walk also waits before it shares such a level.
+        /// - **The walk may wait for up to 20 ms** before it closes a level whose directory was
+        ///   just created. So no later directory has the same birth time. With second visits on
+        ///   several threads, the walk also waits before it shares such a level.
         pub fn max_open(mut self, descriptors: usize) -> Self {
             self.options.max_open = descriptors.max($crate::cursor::options::MIN_OPEN);
             self
@@ -126,9 +126,9 @@ macro_rules! common_options {
 
         /// Sets the depth of the deepest entries that are yielded. There is no limit by default.
         ///
-        /// The entries of a root have depth 1, as with `find -maxdepth`. A directory of the
-        /// greatest depth is yielded as an entry, but not opened. With 0, a [`Walk`](crate::Walk)
-        /// yields nothing, and a [`WalkDirs`](crate::WalkDirs) yields each root without entries.
+        /// The entries of a root have depth 1, as with `find -maxdepth`. A directory at the maximum
+        /// depth is yielded as an entry, but not opened. With 0, a [`Walk`](crate::Walk) yields
+        /// nothing, and a [`WalkDirs`](crate::WalkDirs) yields each root without entries.
         pub fn max_depth(mut self, depth: usize) -> Self {
             self.options.max_depth = depth;
             self

@@ -289,8 +289,8 @@ impl<'a> Entry<'a> {
     /// - An entry that is not a directory is not opened. Links that you [`follow`](Self::follow),
     ///   and names that you pass to [`Dir::enter`](crate::Dir::enter), are opened all the same.
     /// - After an error, the walk still tries to descend into the entry. If the entry cannot be
-    ///   opened either, the walk does not report a second error. Errors below the entry are
-    ///   reported in the usual way.
+    ///   opened either, the walk does not report a second error, unless no descriptor is left.
+    ///   Errors below the entry are reported in the usual way.
     ///
     /// # Errors
     ///
@@ -347,8 +347,8 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// A relative target starts at the directory of the entry, not at the current directory. In
-    /// `/proc` the target can be text that is not a path, such as `socket:[8]`.
+    /// A relative target is relative to the directory of the entry, not to the working directory of
+    /// the process. In `/proc` the target can be text that is not a path, such as `socket:[8]`.
     ///
     /// # Errors
     ///
@@ -356,8 +356,8 @@ impl<'a> Entry<'a> {
     ///
     /// - `EINVAL`: the entry is not a symbolic link.
     /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: the caller has no permission to search the directory, or to read this link of
-    ///   `/proc`.
+    /// - `EACCES`: the caller has no permission to search the directory or, in `/proc`, to read the
+    ///   link.
     /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than `PATH_MAX` (4,096
     ///   bytes).
     ///
@@ -371,7 +371,7 @@ impl<'a> Entry<'a> {
         self.named().read_link()
     }
 
-    /// Opens the entry with the given [`OFlags`], `O_NOFOLLOW` and `O_CLOEXEC`, and returns the
+    /// Opens the entry with the given [`OFlags`] plus `O_NOFOLLOW` and `O_CLOEXEC`, and returns the
     /// descriptor.
     ///
     /// ```
@@ -488,7 +488,7 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// This method has no errors. The walk reports each link that it cannot enter:
+    /// This method itself returns no error. The walk reports each link that it cannot enter:
     ///
     /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
     ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that

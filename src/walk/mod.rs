@@ -12,7 +12,7 @@
 //!
 //! A whole directory is read into the listing, where its entries come after the entries of the
 //! levels above. The last child of a level replaces the level, because no entries remain there. If
-//! the level above is closed, the level stays, but its entries are dropped.
+//! the level above is closed, the level stays, but its entries are dropped from the listing.
 
 mod read_ahead;
 mod walk_entry;
@@ -78,8 +78,8 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// To keep a value for each level, such as a sum, use a `Vec` and truncate it to the entry's
 /// [`depth`](WalkEntry::depth). The [recipes](crate::recipes) have examples.
-/// [`WalkDirs`](crate::WalkDirs) has threads that walk in any order, second visits, and methods
-/// that act on a whole directory.
+/// [`WalkDirs`](crate::WalkDirs) has second visits, methods that act on a whole directory, and
+/// threads that walk in any order.
 ///
 /// # Guarantees
 ///
