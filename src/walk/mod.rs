@@ -437,9 +437,11 @@ impl Walk {
                 .cursor
                 .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
             if has_root {
-                let begin = Instant::now();
+                let begin = self.ahead.is_some().then(Instant::now);
                 self.read(None)?;
-                self.note_read_time(begin);
+                if let Some(begin) = begin {
+                    self.note_read_time(begin);
+                }
             }
             return Ok(has_root);
         }
