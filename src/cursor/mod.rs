@@ -116,15 +116,7 @@ impl<T> Cursor<T> {
             );
             root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?
         };
-        let bounds = self.path.bounds(0);
-        let OpenDir { dir, end_marker, .. } = found;
-        self.stack.levels.push(Level {
-            state: LevelState::Open(dir),
-            bounds,
-            end_marker,
-            remaining,
-        });
-        self.unreadable = found.unreadable;
+        self.push_level(found, self.path.bounds(0), remaining);
         self.root_parent = parent;
         Ok(true)
     }
@@ -252,14 +244,15 @@ impl<T> Cursor<T> {
     #[inline(always)]
     pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
-        let OpenDir { dir, end_marker, .. } = found;
-        self.stack.levels.push(Level {
-            state: LevelState::Open(dir),
-            bounds,
-            end_marker,
-            remaining,
-        });
-        self.unreadable = found.unreadable;
+        self.push_level(found, bounds, remaining);
+    }
+
+    #[inline(always)]
+    fn push_level(&mut self, found: OpenDir, bounds: PathBounds, remaining: T) {
+        let OpenDir { dir, end_marker, unreadable } = found;
+        let state = LevelState::Open(dir);
+        self.stack.levels.push(Level { state, bounds, end_marker, remaining });
+        self.unreadable = unreadable;
     }
 
     /// Enters `found`, a child of the current directory, and replaces the current directory with
