@@ -141,8 +141,7 @@ fn check_tree(number: u64, seen: &mut Seen) {
     for max_depth in (1..=deepest + 1).chain([usize::MAX]) {
         for (sorted, follow) in [(false, false), (false, true), (true, false), (true, true)] {
             let way = Way { sorted, follow, max_depth, max_open };
-            let (mut ours, mut theirs) =
-                (by_read_tree(made.path(), way), by_walkdir(made.path(), way));
+            let (mut ours, mut theirs) = (by_walk(made.path(), way), by_walkdir(made.path(), way));
             if !sorted {
                 ours.sort_unstable();
                 theirs.sort_unstable();
@@ -158,7 +157,7 @@ fn check_tree(number: u64, seen: &mut Seen) {
     }
 }
 
-fn by_read_tree(root: &Path, way: Way) -> Vec<Item> {
+fn by_walk(root: &Path, way: Way) -> Vec<Item> {
     let order = if way.sorted { Order::Bytes } else { Order::Unsorted };
     let options = Walk::options().max_depth(way.max_depth).max_open(way.max_open).order(order);
     let mut tree = options.open(root).expect("cannot open the root");
