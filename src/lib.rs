@@ -201,17 +201,6 @@
 //! re-exported as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`, because a
 //! later version of this crate may disable the other modules.
 #![deny(unsafe_code)]
-#![allow(
-    clippy::inline_always,
-    reason = "after a system call, returns from outer frames mispredict: see `find`"
-)]
-#![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-#![allow(clippy::must_use_candidate, reason = "ignoring a returned value does no harm")]
-#![allow(
-    clippy::missing_panics_doc,
-    reason = "where misuse panics, `# Panics` says so; any other panic is a bug"
-)]
-#![allow(clippy::missing_errors_doc, reason = "many refer to the errors of another method")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

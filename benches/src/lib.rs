@@ -7,12 +7,6 @@
 //! - [`readers`] and [`walkers`]: the contenders that read a directory, and walk a tree.
 //! - [`ratio`]: measures contenders by criterion, and prints tables of their ratios.
 
-#![allow(
-    clippy::missing_panics_doc,
-    clippy::must_use_candidate,
-    reason = "a benchmark that cannot run panics"
-)]
-
 pub mod contender;
 pub mod directories;
 pub mod ratio;
