@@ -539,7 +539,7 @@ impl ReadDir {
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        let Some((directory, end_marker)) = self.begin_whole()? else { return Ok(()) };
+        let (directory, end_marker) = self.begin_whole()?;
         let read = listing.read_known(directory, end_marker);
         self.end_whole(listing.is_removed());
         read

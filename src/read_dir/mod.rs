@@ -271,23 +271,17 @@ impl ReadDir {
         .fuse()
     }
 
-    /// Seeks to the beginning, to read the whole directory. Returns `None` if the directory is
-    /// known to be empty.
+    /// Seeks to the beginning, to read the whole directory.
     #[inline(always)]
-    pub(crate) fn begin_whole(&mut self) -> Result<Option<(Directory<'_>, EndMarker)>, Error> {
+    pub(crate) fn begin_whole(&mut self) -> Result<(Directory<'_>, EndMarker), Error> {
         if !self.is_fresh
             || self.phase != Phase::Reading
             || Self::records(&mut self.records).has_begun()
         {
-            // If the first batch was empty at the beginning, an error of `seek` hides no entry.
-            let is_empty = self.is_fresh && self.phase == Phase::Empty;
-            match self.seek(0) {
-                Err(_) if is_empty => return Ok(None),
-                rewound => rewound?,
-            }
+            self.seek(0)?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        Ok(Some((directory, Self::records(&mut self.records).end_marker)))
+        Ok((directory, Self::records(&mut self.records).end_marker))
     }
 
     /// Sets the phase after the whole directory has been read.

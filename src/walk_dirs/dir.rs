@@ -277,10 +277,7 @@ impl<'a, S> Dir<'a, S> {
             return Err(self.wrap_error(errno));
         }
         if self.has_entries {
-            // If the first batch was empty, the position is presumably still at the first entry.
-            let is_empty = self.entries.phase == Phase::Empty;
-            let rewound =
-                self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
+            let rewound = self.entries.rewind();
             rewound.inspect_err(|_| self.subdirs.reading.is_unread = false)?; // reported here
         }
         Ok(self.has_entries)

@@ -226,14 +226,8 @@ fn failed_rewind_leaves_an_empty_listing() {
 
                 trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
                 trap::refuse(SYS_lseek, fault.errno);
-                let mut reader = lendir::read_dir(crowd.path).unwrap();
-                for _ in 0..2 {
-                    assert!(reader.next().unwrap().is_none());
-                    reader.read_into(&mut listing).unwrap();
-                    assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
-                }
                 lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
-                assert_eq!((listing.len(), trap::made()), (0, 2), "{fault}");
+                assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
                 // A `ReadDir` from the caller's descriptor may have begun anywhere.
                 let mut from_outside = ReadDir::from(crowd.open());
                 for _ in 0..2 {
