@@ -10,8 +10,6 @@ pub(crate) struct TreePath {
     bytes: Vec<u8>,
     /// The length of the root's path.
     root_len: usize,
-    /// The offset of the last component of the path.
-    name_start: usize,
 }
 
 impl TreePath {
@@ -21,7 +19,6 @@ impl TreePath {
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
         self.root_len = root.len();
-        self.name_start = 0;
     }
 
     /// Returns the path with its NUL.
@@ -56,7 +53,7 @@ impl TreePath {
     /// Returns the bounds of the directory whose name was set last.
     #[inline]
     pub(crate) fn bounds(&self, depth: usize) -> PathBounds {
-        PathBounds { depth, name_start: self.name_start, path_end: self.len() }
+        PathBounds { depth, path_end: self.len() }
     }
 
     /// Returns the length without the NUL.
@@ -72,7 +69,6 @@ impl TreePath {
         if self.bytes.last().is_some_and(|last| *last != b'/') {
             self.bytes.push(b'/');
         }
-        self.name_start = self.bytes.len();
         self.bytes.extend_from_slice(name);
     }
 
@@ -96,8 +92,6 @@ impl TreePath {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathBounds {
     pub(crate) depth: usize,
-    /// The offset at which the name begins.
-    pub(crate) name_start: usize,
     /// The offset at which the path ends.
     pub(crate) path_end: usize,
 }
@@ -118,9 +112,9 @@ mod tests {
             let mut path = TreePath::default();
             path.begin(root);
             path.set_name(root.len(), b"a\0");
-            assert_eq!((path.as_bytes(), &path.as_bytes()[path.name_start..]), (a, &b"a"[..]));
+            assert_eq!(path.as_bytes(), a);
             path.set_name(a.len(), b"bc\0");
-            assert_eq!((path.as_bytes(), &path.as_bytes()[path.name_start..]), (b, &b"bc"[..]));
+            assert_eq!(path.as_bytes(), b);
             let copy = path.copy_prefix(a.len());
             assert_eq!((copy.as_bytes(), copy.root_len()), (a, root.len()));
             path.truncate_to(root.len());

@@ -258,7 +258,7 @@ mod tests {
         let mut stack = Stack::new(32);
         for depth in 0..3 {
             let dir = LevelState::Open(File::open("/dev/null").unwrap().into());
-            let bounds = PathBounds { depth, name_start: 0, path_end: depth };
+            let bounds = PathBounds { depth, path_end: depth };
             stack.levels.push(Level {
                 state: dir,
                 bounds,

@@ -56,8 +56,6 @@ pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// The directory that the name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
-    /// The offset of the directory's name in the path.
-    name_start: usize,
     is_second_visit: bool,
     /// Whether the directory yields entries. A second visit and a directory at the maximum depth
     /// yield no entries.
@@ -103,7 +101,6 @@ impl<'a, S> Dir<'a, S> {
         Self {
             entries,
             parent,
-            name_start: bounds.name_start,
             is_second_visit,
             has_entries,
             unreadable,
@@ -457,8 +454,7 @@ impl<'a, S> Dir<'a, S> {
     /// as `/`, `.`, `a/..` or an empty path, this is the whole path.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
-        let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.entries.directory.path[self.name_start..], OsStr::as_bytes)
+        self.path().file_name().map_or(self.entries.directory.path, OsStr::as_bytes)
     }
 
     /// Returns the [`name`](Self::name) as an `OsStr`, for `std`.
@@ -579,9 +575,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
-        let is_root = self.depth() == 0;
-        let path = self.entries.directory.path;
-        let name_start = if is_root { last_component_start(path) } else { self.name_start };
+        let name_start = last_component_start(self.entries.directory.path);
         let name = CStr::from_bytes_until_nul(&self.path[name_start..]);
         Some((parent, name.expect("BUG: a path without its NUL")))
     }
