@@ -11,7 +11,7 @@ use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::{fmt, io};
+use std::{fmt, io, str};
 
 /// An entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and
 /// [`Dir`](crate::Dir) yield it, borrowed until the next call to their `next`.
@@ -567,11 +567,7 @@ impl fmt::Debug for Entry<'_> {
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {
     match name {
-        b"0" => Some(0),
-        [b'1'..=b'9', ..] => name.iter().try_fold(0u32, |number, byte| {
-            let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
-            number.checked_mul(10)?.checked_add(digit)
-        }),
+        b"0" | [b'1'..=b'9', ..] => str::from_utf8(name).ok()?.parse().ok(),
         _ => None,
     }
 }

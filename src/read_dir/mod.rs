@@ -260,15 +260,9 @@ impl ReadDir {
         mut self,
         mut f: impl FnMut(Entry<'_>) -> Option<T>,
     ) -> impl FusedIterator<Item = Result<T, Error>> {
-        iter::from_fn(move || {
-            while let Some(entry) = self.next().transpose() {
-                if let Some(made) = entry.map(&mut f).transpose() {
-                    return Some(made);
-                }
-            }
-            None
-        })
-        .fuse()
+        iter::from_fn(move || Some(self.next().transpose()?.map(&mut f)))
+            .fuse()
+            .filter_map(Result::transpose)
     }
 
     /// Seeks to the beginning, to read the whole directory.

@@ -248,15 +248,9 @@ impl Walk {
         mut self,
         mut f: impl FnMut(WalkEntry<'_>) -> Option<T>,
     ) -> impl FusedIterator<Item = Result<T, Error>> {
-        iter::from_fn(move || {
-            while let Some(entry) = self.next().transpose() {
-                if let Some(value) = entry.map(&mut f).transpose() {
-                    return Some(value);
-                }
-            }
-            None
-        })
-        .fuse()
+        iter::from_fn(move || Some(self.next().transpose()?.map(&mut f)))
+            .fuse()
+            .filter_map(Result::transpose)
     }
 
     /// Returns an iterator over owned paths. Errors are items too.
