@@ -107,7 +107,7 @@ fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) 
 
 /// Returns the time since 1970, or `None` if there is no vDSO and a seccomp filter refuses the
 /// call.
-fn read_clock(clock: ClockId) -> Option<Duration> {
+pub(crate) fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }
 

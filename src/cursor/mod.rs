@@ -35,8 +35,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use stack::{Level, LevelState, Stack};
 use std::ffi::{CStr, OsStr};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// A position in a tree. `T` is the type of the work that remains at a level.
@@ -54,7 +54,11 @@ pub(crate) struct Cursor<T> {
     pub(crate) path: TreePath,
     /// The reason why the directory that was entered last cannot be read.
     pub(crate) unreadable: Option<Errno>,
+    /// Closes a descriptor that does not belong to a level. Returns `false` if there is none.
+    pub(crate) free_descriptor: Option<FreeDescriptor>,
 }
+
+pub(crate) type FreeDescriptor = AssertUnwindSafe<Box<dyn Fn() -> bool + Send + Sync>>;
 
 impl<T> Cursor<T> {
     /// Returns a cursor without levels or roots.
@@ -68,6 +72,7 @@ impl<T> Cursor<T> {
             links: Links::default(),
             path: TreePath::default(),
             unreadable: None,
+            free_descriptor: None,
         }
     }
 
@@ -83,21 +88,9 @@ impl<T> Cursor<T> {
         self.roots = roots;
     }
 
-    /// Returns an error for the level with these `bounds`, which is on the current path.
-    #[cold]
-    fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
-        let PathBounds { depth, path_end, .. } = bounds;
-        Error::at_depth(OsStr::from_bytes(self.path.prefix(path_end)), depth, cause)
-    }
-
     /// Enters the next root, with `remaining` as its work. Returns `false` if no root remains.
-    /// `free_descriptor` is the same as for [`open`](Self::open).
     #[cold]
-    pub(crate) fn open_root(
-        &mut self,
-        remaining: T,
-        free_descriptor: &mut dyn FnMut() -> bool,
-    ) -> Result<bool, Error> {
+    pub(crate) fn open_root(&mut self, remaining: T) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
@@ -109,12 +102,14 @@ impl<T> Cursor<T> {
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path);
-            let root = retry_with_descriptor(
-                || Root::open(&path, &self.options),
-                |errno| *errno,
-                free_descriptor,
-            );
-            root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?
+            loop {
+                match Root::open(&path, &self.options) {
+                    Err(errno) if self.free_descriptor(errno) => {}
+                    root => {
+                        break root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?;
+                    }
+                }
+            }
         };
         self.push_level(found, self.path.bounds(0), remaining);
         self.root_parent = parent;
@@ -122,14 +117,12 @@ impl<T> Cursor<T> {
     }
 
     /// Opens `name` in the current directory. The path already ends with this name. Returns `None`
-    /// if `name` is not a directory to enter. If no descriptor is left, `free_descriptor` closes
-    /// one elsewhere and returns whether it did.
+    /// if `name` is not a directory to enter.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
         state: EntryState,
         name: &CStr,
-        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<OpenDir>, Error> {
         self.stack.close_excess();
         match self.try_open(state, name) {
@@ -139,7 +132,7 @@ impl<T> Cursor<T> {
                 }
                 Ok(Some(found))
             }
-            Err(errno) => self.open_child_slow(state, name, errno, free_descriptor),
+            Err(errno) => self.open_child_slow(state, name, errno),
         }
     }
 
@@ -167,27 +160,28 @@ impl<T> Cursor<T> {
         state: EntryState,
         name: &CStr,
         errno: Errno,
-        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<OpenDir>, Error> {
         let mut opened = Err(errno);
         loop {
-            let refusal = match self.resolve_child(state, name, opened) {
-                Ok(child) => return Ok(child),
-                Err(refusal) => refusal,
-            };
-            if let Refusal::Kernel(errno) = refusal {
-                let is_freed = raw_open::lacks_descriptor(errno)
-                    && (free_descriptor() || self.stack.lower_limit());
-                if is_freed {
+            match self.resolve_child(state, name, opened) {
+                Err(Refusal::Kernel(errno)) if self.free_descriptor(errno) => {
                     opened = self.try_open(state, name);
-                    continue;
                 }
-                if !is_open_error_reported(state, errno) {
+                Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => {
                     return Ok(None);
                 }
+                resolved => return resolved.map_err(|refusal| self.error_of(refusal)),
             }
-            return Err(self.error_of(refusal));
         }
+    }
+
+    /// Closes a descriptor if the system has refused one with `errno`. Returns `false` if no
+    /// descriptor can be closed.
+    #[cold]
+    fn free_descriptor(&mut self, errno: Errno) -> bool {
+        raw_open::lacks_descriptor(errno)
+            && (self.free_descriptor.as_ref().is_some_and(|free| (free.0)())
+                || self.stack.lower_limit())
     }
 
     /// Returns the directory at `name`, or the target of a followed link. Returns `None` if the
@@ -271,28 +265,31 @@ impl<T> Cursor<T> {
     /// Reopens the level right above the current directory, if that level is closed. If that level
     /// cannot be found, it is lost. Then `lose` gets the remaining work of that level and of the
     /// current directory, and returns `true` if the walk must report the error. `path_by_names`
-    /// returns the path to the bottom level, if that level was inserted. `free_descriptor` is the
-    /// same as for [`open`](Self::open).
+    /// returns the path to the bottom level, if that level was inserted.
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
         path_by_names: impl Fn(&T) -> Option<PathByNames<'_>>,
         lose: impl FnOnce([&mut T; 2]) -> bool,
-        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        let Self { options, stack, links, path, .. } = self;
-        let Some(closed) = stack.closed_level_above() else { return Ok(()) };
-        let below = stack.top().below();
-        let by_names = || stack.path_by_names(&path_by_names);
-        let find = || reopen::reopen(closed, below, path, links, options.same_mount, by_names);
-        match retry_with_descriptor(find, |not_found| not_found.errno, free_descriptor) {
-            Ok(dir) => {
-                stack.reopen_level_above(dir);
-                Ok(())
-            }
-            Err(NotFound { errno, dead_end }) => {
-                let is_reported = lose(stack.lose_level_above(dead_end));
-                if is_reported { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
+        loop {
+            let Self { options, stack, links, path, .. } = &*self;
+            let Some(closed) = stack.closed_level_above() else { return Ok(()) };
+            let below = stack.top().below();
+            let by_names = || stack.path_by_names(&path_by_names);
+            match reopen::reopen(closed, below, path, links, options.same_mount, by_names) {
+                Ok(dir) => {
+                    self.stack.set_level_above(LevelState::Open(dir));
+                    return Ok(());
+                }
+                Err(NotFound { errno, .. }) if self.free_descriptor(errno) => {}
+                Err(NotFound { errno, dead_end }) => {
+                    let is_reported = lose(self.stack.set_level_above(LevelState::Lost(dead_end)));
+                    let PathBounds { depth, path_end } = closed.bounds;
+                    let path = OsStr::from_bytes(self.path.prefix(path_end));
+                    let error = || Err(Error::at_depth(path, depth, errno));
+                    return if is_reported { error() } else { Ok(()) };
+                }
             }
         }
     }
@@ -334,20 +331,6 @@ impl<T> Cursor<T> {
             remaining,
         });
         Some(part)
-    }
-}
-
-/// Calls `open`. Repeats the call each time no descriptor is left and `free_descriptor` closes one.
-fn retry_with_descriptor<R, E>(
-    mut open: impl FnMut() -> Result<R, E>,
-    errno: impl Fn(&E) -> Errno,
-    free_descriptor: &mut dyn FnMut() -> bool,
-) -> Result<R, E> {
-    loop {
-        match open() {
-            Err(error) if raw_open::lacks_descriptor(errno(&error)) && free_descriptor() => {}
-            opened => return opened,
-        }
     }
 }
 

@@ -90,11 +90,6 @@ impl<T> Level<T> {
         let dead_end = if let LevelState::Lost(dead_end) = self.state { dead_end } else { None };
         (self.open_dir().map(|dir| OpenLevel { dir, bounds: self.bounds }), dead_end)
     }
-
-    #[inline]
-    fn is_open(&self) -> bool {
-        matches!(self.state, LevelState::Open(_))
-    }
 }
 
 impl<T> Stack<T> {
@@ -143,7 +138,7 @@ impl<T> Stack<T> {
     /// Returns the index of the shallowest open level between the bottom and the top.
     pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
-        (self.closed_end_index..top).find(|index| self.levels[*index].is_open())
+        (self.closed_end_index..top).find(|index| self.levels[*index].open_dir().is_some())
     }
 
     /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is
@@ -189,7 +184,7 @@ impl<T> Stack<T> {
         if above.is_empty() {
             return to_bottom(&goal.remaining);
         }
-        let at = above.iter().rposition(Level::is_open)?;
+        let at = above.iter().rposition(|level| level.open_dir().is_some())?;
         let start = OpenLevel { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
@@ -198,30 +193,20 @@ impl<T> Stack<T> {
         Some((start, above[at + 1..].iter().chain([goal]).map(closed).collect()))
     }
 
-    /// Notes that the level right above the top has been reopened.
-    pub(super) fn reopen_level_above(&mut self, dir: OwnedFd) {
-        self.set_level_above(LevelState::Open(dir));
-    }
-
-    /// Notes that the level right above the top is lost. Returns what remains there and at the top.
-    pub(super) fn lose_level_above(&mut self, dead_end: Option<DeadEnd>) -> [&mut T; 2] {
-        self.set_level_above(LevelState::Lost(dead_end)).map(|level| &mut level.remaining)
-    }
-
     /// Notes that the top is lost to this thread.
     pub(crate) fn lose_top(&mut self) {
         self.top_mut().state = LevelState::Lost(None);
     }
 
-    /// Sets the state of the level right above the top. Returns this level and the top.
-    fn set_level_above(&mut self, state: LevelState) -> [&mut Level<T>; 2] {
+    /// Sets the state of the level right above the top. Returns what remains there and at the top.
+    pub(super) fn set_level_above(&mut self, state: LevelState) -> [&mut T; 2] {
         let above_index = self.levels.len() - 2;
         self.closed_end_index = self.closed_end_index.min(above_index.max(1));
         let [.., above, top] = &mut self.levels[..] else {
             unreachable!("BUG: there is no level above the top")
         };
         above.state = state;
-        [above, top]
+        [&mut above.remaining, &mut top.remaining]
     }
 
     /// Asserts what holds between two steps. All levels are checked only while there are few of
@@ -235,13 +220,10 @@ impl<T> Stack<T> {
             assert!(!after.iter().any(is_closed), "a closed level is counted as open");
         }
         if let [.., above, top] = levels {
+            let (above, top) = (above.bounds, top.bounds);
             assert!(
-                above.bounds.depth < top.bounds.depth,
-                "a level is not below the one before it"
-            );
-            assert!(
-                above.bounds.path_end <= top.bounds.path_end,
-                "the path of a level does not begin with that of the one above"
+                above.depth < top.depth && above.path_end <= top.path_end,
+                "{top:?} is not below {above:?}"
             );
         }
     }

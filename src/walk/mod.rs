@@ -28,14 +28,13 @@ use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::entry_state::{EntryState, EntryUpdates};
-use read_ahead::{Place, ReadAhead, Rest};
+use read_ahead::ReadAhead;
 use rustix::fd::AsFd;
 use std::ffi::OsStr;
 use std::fmt;
 use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Walks the tree at `path`, entry by entry, with the default options.
 ///
@@ -326,24 +325,15 @@ impl Walk {
     /// Descends into the entry yielded last, and reads that directory.
     #[inline(always)]
     fn descend(&mut self, state: EntryState) -> Result<(), Error> {
-        let mut begin = None;
-        if self.ahead.is_some() {
-            if self.enter_ahead(state)? {
-                return Ok(());
-            }
-            begin = Some(Instant::now());
+        if self.ahead.is_some() && self.enter_ahead(state)? {
+            return Ok(());
         }
-        let Self { cursor, listing, ahead, .. } = self;
+        let Self { cursor, listing, .. } = self;
         let entry =
             listing.get(cursor.stack.top().remaining.next - 1).expect("BUG: no entry was yielded");
         // Keep the system calls in the caller's frame: returning from an outer frame mispredicts.
-        let opened = cursor.open(state, entry.name_cstr(), &mut || free_descriptor(ahead))?;
-        let Some(child) = opened else { return Ok(()) };
-        self.enter(child, None)?;
-        if let Some(begin) = begin {
-            self.note_read_time(begin);
-        }
-        Ok(())
+        let opened = cursor.open(state, entry.name_cstr())?;
+        opened.map_or(Ok(()), |child| self.enter(child, None))
     }
 
     /// Descends into the entry yielded last if that directory was read ahead. Returns `false` if
@@ -352,30 +342,10 @@ impl Walk {
     fn enter_ahead(&mut self, state: EntryState) -> Result<bool, Error> {
         let Self { cursor, listing, ahead: Some(ahead), .. } = self else { return Ok(false) };
         cursor.stack.close_excess();
-        let opener = cursor.opener;
-        let level = cursor.stack.top();
-        let Remaining { next, end } = level.remaining;
-        let place = Place { depth: level.bounds.depth + 1, following_count: end.entries - next };
-        let rest = Rest {
-            listing,
-            range: next..end.entries,
-            dir: level.dir(),
-            end_marker: level.end_marker,
-            opener,
-        };
-        let read = ahead.take(place, Some(rest).filter(|_| state.can_be_directory()));
-        let Some((found, content)) = read else { return Ok(false) };
+        let taken = ahead.take(cursor, listing, state.can_be_directory());
+        let Some((found, content)) = taken else { return Ok(false) };
         cursor.check_loop(found.dir.as_fd())?;
         self.enter(found, Some(&content)).map(|()| true)
-    }
-
-    /// Tells the threads that read ahead how long the walk itself took to read the current
-    /// directory.
-    #[inline(never)]
-    fn note_read_time(&self, begin: Instant) {
-        if let (Some(ahead), Some(level)) = (&self.ahead, self.cursor.stack.levels.last()) {
-            ahead.note(begin.elapsed(), level.remaining.end.entries - level.remaining.next);
-        }
     }
 
     /// Enters `child`, and appends its entries to the entries of the levels above. Reads them
@@ -399,7 +369,7 @@ impl Walk {
     /// Reads the directory that was just entered.
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
-        let Self { cursor, listing, .. } = self;
+        let Self { cursor, listing, ahead, .. } = self;
         let nothing = Remaining::empty_after(&cursor.stack.levels);
         let top = cursor.stack.top_mut();
         let (depth, end_marker) = (top.bounds.depth, top.end_marker);
@@ -411,11 +381,15 @@ impl Walk {
         if let Some(errno) = cursor.unreadable {
             return Err(directory.error(errno));
         }
+        let begin = ahead.as_ref().filter(|_| content.is_none()).and_then(|_| read_ahead::now());
         let result = match content {
             Some(content) => listing.append(nothing.end, content),
             None => listing.read_behind(nothing.end, directory.fd, end_marker),
         };
         remaining.end = listing.extent;
+        if let (Some(ahead), Some(begin)) = (ahead, begin) {
+            ahead.note(begin, remaining.end.entries - remaining.next);
+        }
         result.map_err(|error| directory.error(error))
     }
 
@@ -427,15 +401,9 @@ impl Walk {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let has_root = self
-                .cursor
-                .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
+            let has_root = self.cursor.open_root(Remaining::default())?;
             if has_root {
-                let begin = self.ahead.is_some().then(Instant::now);
                 self.read(None)?;
-                if let Some(begin) = begin {
-                    self.note_read_time(begin);
-                }
             }
             return Ok(has_root);
         }
@@ -443,22 +411,10 @@ impl Walk {
             above.next = above.end.entries;
             true
         };
-        self.cursor.reopen_level_above(|_| None, lose, &mut || free_descriptor(&mut self.ahead))?;
+        self.cursor.reopen_level_above(|_| None, lose)?;
         self.cursor.stack.pop();
         Ok(true)
     }
-}
-
-/// Closes descriptors of directories that were opened ahead, after the system has refused a
-/// descriptor. If there is no such directory, ends reading ahead. Returns `false` if the walk does
-/// not read ahead.
-#[cold]
-fn free_descriptor(ahead: &mut Option<ReadAhead>) -> bool {
-    let is_closed = ahead.as_mut().map(ReadAhead::lower_limit);
-    if is_closed == Some(false) {
-        *ahead = None; // waits for the calls under way, each of which may need a descriptor
-    }
-    is_closed.is_some()
 }
 
 impl fmt::Debug for Walk {
@@ -582,6 +538,7 @@ impl WalkOptions {
         let mut cursor = Cursor::new(options);
         cursor.begin(roots, path);
         let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
+        cursor.free_descriptor = ahead.as_ref().map(ReadAhead::free_descriptor);
         let (listing, updates) = (Listing::with_order(order), EntryUpdates::default());
         Walk { cursor, listing, state: None, updates, ahead }
     }

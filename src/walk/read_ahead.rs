@@ -24,22 +24,27 @@
 //! `ReadAhead` does not know what the caller skips. The [`Place`] of the entry that the walk
 //! descends into tells which directories the walk has passed.
 
+use super::Remaining;
+use crate::cursor::identity::read_clock;
 use crate::cursor::opener::{OpenDir, Opener};
 use crate::cursor::options::Options;
 use crate::cursor::raw_open;
+use crate::cursor::stack::Level;
+use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Content, Extent, Limit, Listing, Order};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry_state::EntryState;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
+use rustix::time::ClockId;
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The number of items at the front of the list that may be begun, for each thread. It is enough
 /// that no thread waits for the walk while the walk removes what the others have read.
@@ -153,15 +158,6 @@ struct AheadRead {
     content: Content,
 }
 
-/// The entries of the current directory that the walk has yet to yield.
-pub(crate) struct Rest<'a> {
-    pub(crate) listing: &'a Listing,
-    pub(crate) range: Range<usize>,
-    pub(crate) dir: BorrowedFd<'a>,
-    pub(crate) end_marker: EndMarker,
-    pub(crate) opener: Opener,
-}
-
 /// A directory to read.
 struct Job {
     siblings: Arc<Siblings>,
@@ -192,22 +188,24 @@ impl ReadAhead {
         Self { shared: Arc::new(shared), listed: Vec::new() }
     }
 
-    /// Returns the directory at `place`, which the walk descends into, if it was read ahead.
-    /// Waits for a thread that has begun it. `rest` is `None` if the entry is known not to be a
-    /// directory, such as a symbolic link that the walk follows.
-    pub(crate) fn take(
+    /// Returns the directory that the walk descends into, which is the entry yielded last, if that
+    /// directory was read ahead. Waits for a thread that has begun it.
+    pub(super) fn take(
         &mut self,
-        place: Place,
-        rest: Option<Rest<'_>>,
+        cursor: &Cursor<Remaining>,
+        listing: &Listing,
+        can_be_directory: bool,
     ) -> Option<(OpenDir, Content)> {
         let Self { shared, listed } = self;
+        let Level { bounds, remaining: Remaining { next, end }, .. } = cursor.stack.top();
+        let place = Place { depth: bounds.depth + 1, following_count: end.entries - next };
         while listed.last().is_some_and(|depth| *depth > place.depth) {
             listed.pop();
         }
         let mut state = shared.lock();
         state.pass(place);
         let mut read = None;
-        if let Some(rest) = rest {
+        if can_be_directory {
             while state.is_begun(place) {
                 state.walk_waits = true;
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -218,8 +216,7 @@ impl ReadAhead {
                 // below it no longer hold.
                 state.pass(place);
             }
-            if listed.last() != Some(&place.depth)
-                && shared.list_rest(&mut state, rest, place.depth)
+            if listed.last() != Some(&place.depth) && shared.list_rest(&mut state, cursor, listing)
             {
                 listed.push(place.depth);
             }
@@ -231,9 +228,9 @@ impl ReadAhead {
         read
     }
 
-    /// Notes how long the walk itself took to read a directory.
-    pub(crate) fn note(&self, elapsed: Duration, entry_count: usize) {
-        self.shared.note(elapsed, entry_count);
+    /// Notes that the walk itself began to read a directory at the time `begin`, and has read it.
+    pub(super) fn note(&self, begin: Duration, entry_count: usize) {
+        self.shared.note(begin, entry_count);
     }
 
     /// Forgets the tree, because the walk begins the next one.
@@ -242,27 +239,18 @@ impl ReadAhead {
         self.shared.lock().list.clear();
     }
 
-    /// Gives up half of the descriptors that are open ahead, because the system has refused one to
-    /// the walk. Returns whether one was closed.
-    pub(crate) fn lower_limit(&mut self) -> bool {
-        let shared = &self.shared;
-        shared.lower_limit(&mut shared.lock())
+    /// Returns a function that closes descriptors that are open ahead, after the system has refused
+    /// one to the walk. If none can be closed, the function ends reading ahead, because each call
+    /// under way may need a descriptor.
+    pub(super) fn free_descriptor(&self) -> FreeDescriptor {
+        let shared = Arc::clone(&self.shared);
+        AssertUnwindSafe(Box::new(move || shared.lower_limit(&mut shared.lock()) || shared.end()))
     }
 }
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        self.shared.is_over.store(true, Relaxed);
-        state.list.clear();
-        let threads = mem::take(&mut state.threads);
-        drop(state);
-        if !threads.is_empty() {
-            self.shared.helper_signal.notify_all(); // a system call
-        }
-        for thread in threads {
-            let _ = thread.join();
-        }
+        self.shared.end();
     }
 }
 
@@ -298,7 +286,7 @@ impl Siblings {
         listing: &Listing,
         range: Range<usize>,
         depth: usize,
-        parent: impl FnOnce() -> Arc<AheadDir>,
+        parent: Arc<AheadDir>,
     ) -> Option<Self> {
         let end = range.end;
         let child = |index| {
@@ -313,7 +301,7 @@ impl Siblings {
             })
         };
         let children: Vec<_> = range.filter_map(child).collect();
-        (!children.is_empty()).then(|| Self { parent: parent(), depth, children })
+        (!children.is_empty()).then(|| Self { parent, depth, children })
     }
 }
 
@@ -387,6 +375,11 @@ impl State {
     }
 }
 
+/// Returns the time since the system was started, or `None` if the call is refused.
+pub(super) fn now() -> Option<Duration> {
+    read_clock(ClockId::Monotonic)
+}
+
 /// Returns the budget after a directory with so many entries was read in this time.
 fn next_budget(budget: usize, micros: usize, entry_count: usize) -> usize {
     if micros > FAST_MICROS + ENTRY_MICROS * entry_count {
@@ -402,11 +395,12 @@ impl Shared {
     }
 
     fn is_worthwhile(&self) -> bool {
-        self.budget.load(Relaxed) > 0
+        self.budget.load(Relaxed) > 0 && !self.is_over.load(Relaxed)
     }
 
-    /// Notes that a directory with so many entries was read in this time.
-    fn note(&self, elapsed: Duration, entry_count: usize) {
+    /// Notes that a directory with so many entries was read, from the time `begin` until now.
+    fn note(&self, begin: Duration, entry_count: usize) {
+        let elapsed = now().unwrap_or(begin).saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
         let budget = if EVERY_DIRECTORY_WAITS {
             MAX_BUDGET
@@ -414,6 +408,22 @@ impl Shared {
             next_budget(self.budget.load(Relaxed), micros, entry_count)
         };
         self.budget.store(budget, Relaxed);
+    }
+
+    /// Ends all threads, after the call that each is in. Returns `false` if they had ended before.
+    fn end(&self) -> bool {
+        let mut state = self.lock();
+        let was_over = self.is_over.swap(true, Relaxed);
+        state.list.clear();
+        let threads = mem::take(&mut state.threads);
+        drop(state);
+        if !threads.is_empty() {
+            self.helper_signal.notify_all(); // a system call
+        }
+        for thread in threads {
+            let _ = thread.join();
+        }
+        !was_over
     }
 
     fn open_count(&self) -> usize {
@@ -479,11 +489,11 @@ impl Shared {
                 continue;
             };
             Self::wake(shared, state);
-            let begin = Instant::now();
+            let begin = now().unwrap_or_default();
             let read = || shared.read(&mut listing, &job, token);
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
-            shared.note(begin.elapsed(), if done.is_some() { listing.len() } else { 0 });
+            shared.note(begin, if done.is_some() { listing.len() } else { 0 });
             state = shared.lock();
             state.finish(&job, done);
             drop(job);
@@ -534,27 +544,24 @@ impl Shared {
             .filter(|()| !listing.is_removed())?;
         let dir = Arc::new(AheadDir { fd, end_marker, opener, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
-        let below = Siblings::new(listing, range, depth + 1, || Arc::clone(&dir));
+        let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
         Some((AheadRead { dir, content: listing.content() }, below))
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, if calls wait
     /// and a descriptor is free. Returns whether the entries were looked at.
-    fn list_rest(&self, state: &mut State, rest: Rest<'_>, depth: usize) -> bool {
-        let Rest { listing, range, dir, end_marker, opener } = rest;
+    fn list_rest(&self, state: &mut State, cursor: &Cursor<Remaining>, listing: &Listing) -> bool {
+        let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
+        let (depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
         if !self.is_worthwhile() || range.is_empty() {
             return false;
         }
         let is_below = |item: &&Item| item.place().depth > depth;
         let index = state.list.iter().take_while(is_below).count();
         let Some(token) = self.reserve_descriptor(state, index) else { return false };
-        let Ok(fd) = fcntl_dupfd_cloexec(dir, 0) else {
-            drop(token);
-            self.lower_limit(state);
-            return false;
-        };
-        let parent = || Arc::new(AheadDir { fd, end_marker, opener, _token: token });
-        if let Some(siblings) = Siblings::new(listing, range, depth, parent) {
+        let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return false };
+        let parent = AheadDir { fd, end_marker: *end_marker, opener: cursor.opener, _token: token };
+        if let Some(siblings) = Siblings::new(listing, range, depth, Arc::new(parent)) {
             state.list.insert(index, Item::pending(siblings));
         }
         true
@@ -564,9 +571,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::{
-        AheadChild, AheadDir, AheadRead, Arc, AsFd, COST_MICROS, EndMarker, FAST_MICROS, Item,
-        Listing, MAX_BUDGET, Opener, Options, Order, Place, Progress, ReadAhead, Rest, Siblings,
-        next_budget,
+        AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
+        FAST_MICROS, Item, Listing, MAX_BUDGET, Opener, Options, Order, Progress, ReadAhead,
+        Relaxed, Siblings, next_budget,
     };
     use crate::Walk;
     use std::cell::Cell;
@@ -607,35 +614,34 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
     fn failed_directory_takes_those_below_it_along() {
-        let mut ahead = new();
+        let made = TempDir::new().unwrap();
+        for name in ["a", "b"] {
+            create_dir_all(made.path().join(name)).unwrap();
+        }
+        let mut walk = Walk::options().read_ahead(1).open(made.path()).unwrap();
+        assert!(walk.next().unwrap().is_some_and(|entry| !entry.is_last()));
+        let Walk { cursor, listing, ahead: Some(ahead), .. } = &mut walk else { unreachable!() };
         let all = [(1, 1), (2, 1), (3, 0), (2, 0), (1, 0)]
-            .map(|(depth, following)| item(&ahead, depth, following, Progress::Done(None)));
+            .map(|(depth, following)| item(ahead, depth, following, Progress::Done(None)));
         ahead.shared.lock().list.extend(all);
-        let (listing, dir) = (Listing::new(), crate::open("/").unwrap());
-        let rest = Rest {
-            listing: &listing,
-            range: 0..0,
-            dir: dir.as_fd(),
-            end_marker: EndMarker::NONE,
-            opener: Opener::new(&Options::default()),
-        };
-        let place = Place { depth: 1, following_count: 1 };
-        assert!(ahead.take(place, Some(rest)).is_none());
-        assert_eq!(depths(&ahead), [1]);
+        ahead.listed.push(1);
+        assert!(ahead.take(cursor, listing, true).is_none());
+        assert_eq!(depths(ahead), [1]);
     }
 
     /// So the walk tries again only if there is a chance.
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
     fn limit_is_lower_only_if_a_descriptor_is_closed() {
-        let mut ahead = new();
+        let ahead = new();
+        let AssertUnwindSafe(free_descriptor) = ahead.free_descriptor();
         let under_way = [(); 4].map(|()| Arc::clone(&ahead.shared.open_token));
-        assert!(!ahead.lower_limit(), "only calls under way need descriptors");
         let read = item(&ahead, 1, 0, done(&ahead));
         ahead.shared.lock().list.push_back(read);
-        assert!(ahead.lower_limit());
+        assert!(free_descriptor() && !ahead.shared.is_over.load(Relaxed));
         assert_eq!(ahead.shared.open_count(), under_way.len());
-        assert!(!ahead.lower_limit());
+        assert!(free_descriptor() && ahead.shared.is_over.load(Relaxed), "only calls need them");
+        assert!(!free_descriptor());
     }
 
     /// And what is below it is removed, because it needs the descriptor.

@@ -214,7 +214,7 @@ impl<S: Clone> Part<S> {
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
-        self.cursor.open_root(work, &mut || false)
+        self.cursor.open_root(work)
     }
 
     /// Opens the first pending directory of the current one.
@@ -226,7 +226,7 @@ impl<S: Clone> Part<S> {
         cursor.path.set_name(cursor.stack.top().bounds.path_end, name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: after a panic
         // meanwhile, it is not lost.
-        let child = match cursor.open(state, name, &mut || false) {
+        let child = match cursor.open(state, name) {
             Ok(Some(child)) => child,
             not_opened => {
                 cursor.stack.top_mut().remaining.pass_name(pending, end);
@@ -265,11 +265,7 @@ impl<S: Clone> Part<S> {
             top.next_start = names_start;
             parent.shared.as_ref().is_none_or(|shared| shared.loss.note())
         };
-        cursor.reopen_level_above(
-            |parent| parent.shared.as_ref()?.path_by_names(),
-            lose,
-            &mut || false,
-        )
+        cursor.reopen_level_above(|parent| parent.shared.as_ref()?.path_by_names(), lose)
     }
 
     /// Prepares the second visit of the current directory, with its parent open. If other threads
