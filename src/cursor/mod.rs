@@ -198,26 +198,24 @@ impl<T> Cursor<T> {
             return Err(Errno::INVAL.into());
         }
         match opener.examine(opened, top.dir(), name) {
+            Err(Errno::XDEV) => return Ok(None), // under `same_mount`
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
             } // the name is not a directory, or is gone
             examined => {
                 let child = examined?;
-                if let Some(open) = &child {
-                    links.check_loop(open.dir.as_fd(), top.bounds.depth + 1)?;
-                }
-                return Ok(child);
+                links.check_loop(child.dir.as_fd(), top.bounds.depth + 1)?;
+                return Ok(Some(child));
             }
         }
         match opener.follow(top.dir(), name) {
-            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // it leads to a file, or to nothing
+            // It leads to a file, to nothing, or under `same_mount` to another mount.
+            Err(Errno::NOTDIR | Errno::NOENT | Errno::XDEV) => Ok(None),
             followed => {
                 let target = followed?;
-                if let Some(open) = &target {
-                    links.follow(top.dir(), top.bounds.depth, open.dir.as_fd())?;
-                }
-                Ok(target)
+                links.follow(top.dir(), top.bounds.depth, target.dir.as_fd())?;
+                Ok(Some(target))
             }
         }
     }

@@ -102,7 +102,7 @@ impl OpenDir {
         errno: Errno,
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
     ) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
             || raw_open::lacks_descriptor(errno)
         {
             return Err(errno);
@@ -129,55 +129,60 @@ impl Opener {
         end_marker: EndMarker,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
+        let mut opened = Err(Errno::NOSYS);
         if self.has_openat2 {
-            match raw_open::below_on_mount(dir, name, self.flags) {
-                Err(Errno::NOSYS | Errno::PERM) => {}
-                opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
-            }
+            opened = raw_open::below_on_mount(dir, name, self.flags);
         }
-        self.open_without_openat2(dir, name)
+        if let Err(Errno::NOSYS | Errno::PERM) = opened {
+            let dir = self.open_without_openat2(dir, name)?;
+            return Ok(OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None });
+        }
+        Ok(OpenDir { dir: opened?, end_marker, unreadable: None })
     }
 
     #[cold]
-    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
+    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
         self.has_openat2 = false; // `openat` works, so only `openat2` was refused
-        let found = OpenDir { dir: opened, end_marker: EndMarker::NONE, unreadable: None };
-        self.on_mount(dir, found)?.ok_or(Errno::XDEV)
+        self.check_mount(dir, opened.as_fd())?;
+        Ok(opened)
     }
 
     /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
-    /// `None` for another mount under `same_mount`.
+    /// `EXDEV` for another mount under `same_mount`.
     pub(crate) fn examine(
         self,
         opened: Result<OpenDir, Errno>,
         dir: BorrowedFd<'_>,
         name: &CStr,
-    ) -> Result<Option<OpenDir>, Errno> {
-        let flags = raw_open::NOFOLLOW | self.flags;
+    ) -> Result<OpenDir, Errno> {
         let found = match opened {
-            Err(Errno::XDEV) if self.same_mount => return Ok(None),
-            Err(Errno::XDEV) => raw_open::at(dir, name, flags).map(OpenDir::query),
+            Err(Errno::XDEV) if !self.same_mount => {
+                raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
+            }
             opened => opened,
         };
-        found.map(Some).or_else(|errno| {
+        found.or_else(|errno| {
             let path = || raw_open::path_at(dir, name, raw_open::NOFOLLOW);
-            self.on_mount(dir, OpenDir::unreadable(errno, path)?)
+            let found = OpenDir::unreadable(errno, path)?;
+            self.check_mount(dir, found.dir.as_fd())?;
+            Ok(found)
         })
     }
 
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
-    /// `None` for another mount under `same_mount`.
-    pub(crate) fn follow(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<OpenDir>, Errno> {
+    /// `EXDEV` for another mount under `same_mount`.
+    pub(crate) fn follow(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
         let flags = raw_open::DIRECTORY | self.flags;
         let found = OpenDir::open(|extra| raw_open::at(dir, name, flags | extra))?;
-        self.on_mount(dir, found)
+        self.check_mount(dir, found.dir.as_fd())?;
+        Ok(found)
     }
 
-    /// Returns `found`, unless it is on another mount than `dir` under `same_mount`.
-    fn on_mount(self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
+    /// Returns `EXDEV` if `child` is on another mount than `dir` under `same_mount`.
+    fn check_mount(self, dir: BorrowedFd<'_>, child: BorrowedFd<'_>) -> Result<(), Errno> {
         let mount = |dir| Identity::of(dir).map(|identity| identity.mount);
-        let is_entered = !self.same_mount || mount(dir)? == mount(found.dir.as_fd())?;
-        Ok(is_entered.then_some(found))
+        let is_entered = !self.same_mount || mount(dir)? == mount(child)?;
+        if is_entered { Ok(()) } else { Err(Errno::XDEV) }
     }
 }

@@ -41,6 +41,7 @@ impl TreePath {
     }
 
     /// Returns the path of the level whose path ends at `end`.
+    #[inline]
     pub(crate) fn prefix(&self, end: usize) -> &[u8] {
         &self.bytes[..end]
     }

@@ -270,10 +270,10 @@ impl Listing {
             // allocates. Memory from an earlier directory has spans, which can limit the batch.
             let has_grown = self.arena.memory.len() > memory_len;
             let spans_for = if has_grown { room } else { MIN_ROOM };
-            if (self.capacity() - entries) * MIN_RECORD < spans_for {
+            if (self.spans.len() - entries) * MIN_RECORD < spans_for {
                 self.grow(entries + room.div_ceil(MIN_RECORD))?;
             }
-            let room = room.min((self.capacity() - entries) * MIN_RECORD);
+            let room = room.min((self.spans.len() - entries) * MIN_RECORD);
             let Self { arena, spans, extent, .. } = self;
             let spans = &mut spans[entries..];
             let mut free = spans.iter_mut();
@@ -326,16 +326,13 @@ impl Listing {
         Ok(())
     }
 
-    #[inline]
-    fn capacity(&self) -> usize {
-        // If memory for one of them was refused, the other one may be longer.
-        self.spans.len().min(self.keys.len())
-    }
-
-    /// Grows the memory for spans and keys to `capacity` entries.
+    /// Grows the memory for spans and for the keys of a sort to `capacity` entries. The keys first:
+    /// if memory for the spans is refused, there are keys for all spans.
     #[cold]
     fn grow(&mut self, capacity: usize) -> io::Result<()> {
-        grow(&mut self.keys, capacity)?;
+        if self.order != Order::Unsorted {
+            grow(&mut self.keys, capacity)?;
+        }
         grow(&mut self.spans, capacity)
     }
 
@@ -366,10 +363,11 @@ impl Listing {
 
     fn sort(&mut self, first: usize) {
         let Self { arena, spans, keys, extent, order, .. } = self;
-        let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
+        let spans = &mut spans[first..extent.entries];
+        let count = spans.len();
         match order {
-            Order::Bytes => sort::sort(spans, keys, &arena.memory),
-            Order::Path => sort_by_path(spans, keys, arena),
+            Order::Bytes => sort::sort(spans, &mut keys[..count], &arena.memory),
+            Order::Path => sort_by_path(spans, &mut keys[..count], arena),
             Order::Unsorted => {}
         }
     }

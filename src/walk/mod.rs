@@ -332,8 +332,8 @@ impl Walk {
         let entry =
             listing.get(cursor.stack.top().remaining.next - 1).expect("BUG: no entry was yielded");
         // Keep the system calls in the caller's frame: returning from an outer frame mispredicts.
-        let opened = cursor.open(state, entry.name_cstr())?;
-        opened.map_or(Ok(()), |child| self.enter(child, None))
+        let Some(child) = cursor.open(state, entry.name_cstr())? else { return Ok(()) };
+        self.enter(child, None)
     }
 
     /// Descends into the entry yielded last if that directory was read ahead. Returns `false` if
