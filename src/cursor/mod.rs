@@ -37,6 +37,7 @@ use stack::{Level, LevelState, Stack};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A position in a tree. `T` is the type of the work that remains at a level.
@@ -83,8 +84,8 @@ impl<T> Cursor<T> {
 
     /// Sets the roots of a cursor that has none. If the first root is open already, `path` is its
     /// path.
-    pub(crate) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.path.begin(path);
+    pub(crate) fn begin(&mut self, roots: Roots, path: &Path) {
+        self.path.begin(path.as_os_str().as_bytes());
         self.roots = roots;
     }
 

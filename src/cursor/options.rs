@@ -169,10 +169,8 @@ macro_rules! common_options {
         ///
         /// This method makes one `openat` and one `fstatfs`.
         pub fn open(self, path: impl AsRef<::std::path::Path>) -> Result<$walk, $crate::Error> {
-            use ::std::os::unix::ffi::OsStrExt;
-            let path = path.as_ref().as_os_str().as_bytes();
-            let roots = $crate::cursor::roots::Roots::open(path, &self.options)?;
-            Ok(self.begin(roots, path))
+            let roots = $crate::cursor::roots::Roots::open(path.as_ref(), &self.options)?;
+            Ok(self.begin(roots, path.as_ref()))
         }
 
         /// Returns a walk of the trees at `paths`, one after another.
@@ -194,7 +192,7 @@ macro_rules! common_options {
             self,
             paths: impl IntoIterator<Item = P>,
         ) -> $walk {
-            self.begin($crate::cursor::roots::Roots::at(paths), b"")
+            self.begin($crate::cursor::roots::Roots::at(paths), "".as_ref())
         }
 
         /// Returns a walk of the tree at the descriptor `root`, which [`open`](crate::open()) or
@@ -219,9 +217,7 @@ macro_rules! common_options {
             root: impl Into<::rustix::fd::OwnedFd>,
             path: impl AsRef<::std::path::Path>,
         ) -> $walk {
-            use ::std::os::unix::ffi::OsStrExt;
-            let roots = $crate::cursor::roots::Roots::from_fd(root.into());
-            self.begin(roots, path.as_ref().as_os_str().as_bytes())
+            self.begin($crate::cursor::roots::Roots::from_fd(root.into()), path.as_ref())
         }
     };
 }

@@ -7,7 +7,6 @@ use crate::error::Error;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -23,9 +22,9 @@ pub(crate) struct Roots {
 
 impl Roots {
     /// Opens the root at `path`.
-    pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Error> {
-        let root = Root::open(path, options)
-            .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))?;
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Error> {
+        let root = Root::open(path.as_os_str().as_bytes(), options)
+            .map_err(|errno| Error::new(path, errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 

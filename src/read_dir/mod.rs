@@ -373,13 +373,6 @@ impl ReadDir {
     }
 }
 
-/// Same as [`ReadDir::from_fd`], without a path.
-impl From<OwnedFd> for ReadDir {
-    fn from(dir: OwnedFd) -> Self {
-        Self::from_fd(dir, "")
-    }
-}
-
 /// If a closure of the caller panics, reading continues after the entry that the closure was called
 /// with.
 impl UnwindSafe for ReadDir {}

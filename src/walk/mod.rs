@@ -533,7 +533,7 @@ impl WalkOptions {
         self
     }
 
-    fn begin(self, roots: Roots, path: &[u8]) -> Walk {
+    fn begin(self, roots: Roots, path: &Path) -> Walk {
         let Self { options, order, read_ahead } = self;
         let mut cursor = Cursor::new(options);
         cursor.begin(roots, path);

@@ -430,7 +430,7 @@ impl<S> WalkDirsOptions<S> {
         WalkDirsOptions { options, buffer_capacity, state: of_root }
     }
 
-    fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
+    fn begin(self, roots: Roots, path: &Path) -> WalkDirs<S> {
         let mut part = Part::new(self.options, self.state);
         part.cursor.begin(roots, path);
         WalkDirs { part, buffer: Buffer::with_capacity(self.buffer_capacity) }

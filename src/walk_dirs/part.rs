@@ -106,7 +106,7 @@ impl<S> Part<S> {
 
     /// Abandons all that is pending.
     pub(crate) fn clear(&mut self) {
-        self.subdirs.clear();
+        self.subdirs = Subdirs::default();
         self.updates.take();
         self.cursor.clear(); // last: dropping a state may panic
     }

@@ -47,14 +47,6 @@ enum Candidates {
 }
 
 impl Subdirs {
-    /// Removes all names, of all levels.
-    pub(crate) fn clear(&mut self) {
-        self.pending.truncate(0);
-        self.name_requests.clear();
-        self.reading.is_unread = false;
-        self.is_unresolved = false;
-    }
-
     /// Begins a directory. Its names are pushed after all others. In a dead end nothing can be
     /// entered, so the walk does not need the entries that the caller does not read.
     #[inline]
@@ -117,7 +109,7 @@ impl Subdirs {
         // Of the requests for a name and for its entry, the last one counts.
         if !self.name_requests.requests.is_empty() && !updates.request().is_empty() {
             let name = self.pending.get(self.last_start).name.to_bytes();
-            self.name_requests.push(updates.request(), name);
+            self.name_requests.push(updates.request(), name, false);
         }
     }
 
@@ -126,7 +118,7 @@ impl Subdirs {
         if self.candidates == Candidates::None {
             return false;
         }
-        self.name_requests.push(request, name);
+        self.name_requests.push(request, name, false);
         self.is_unresolved = true;
         true
     }
@@ -149,7 +141,7 @@ impl Subdirs {
         let Self { pending, name_requests, .. } = self;
         pending.rewrite(self.level_start, |state, name| {
             if !state.updates().is_empty() {
-                name_requests.push_from_earlier_reading(state.updates(), name);
+                name_requests.push(state.updates(), name, true);
             }
             None
         });
@@ -219,17 +211,8 @@ impl NameRequests {
         self.names.clear();
     }
 
-    /// Pushes a request of the caller.
-    fn push(&mut self, request: EntryState, name: &[u8]) {
-        self.push_updates(request, name, false);
-    }
-
-    /// Pushes the updates of an entry that will be noted again.
-    fn push_from_earlier_reading(&mut self, updates: EntryState, name: &[u8]) {
-        self.push_updates(updates, name, true);
-    }
-
-    fn push_updates(&mut self, updates: EntryState, name: &[u8], is_from_earlier_reading: bool) {
+    /// Pushes a request of the caller, or the updates of an entry that is noted again.
+    fn push(&mut self, updates: EntryState, name: &[u8], is_from_earlier_reading: bool) {
         let name_start = self.names.len();
         self.names.extend_from_slice(name);
         let name_end = self.names.len();

@@ -8,7 +8,7 @@ use rustix::io::{FdFlags, fcntl_getfd};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ fn wrap_error_adds_the_path_to_a_cause() {
     }
     let kept = Error::new("other", lendir::open(&missing).unwrap_err());
     assert_eq!(kept.path(), missing, "an error that has a path keeps it");
-    let unknown = ReadDir::from(lendir::open(dir.path()).unwrap()).wrap_error(cause());
+    let unknown = ReadDir::from_fd(lendir::open(dir.path()).unwrap(), "").wrap_error(cause());
     assert_eq!(Error::new(&missing, unknown).path(), missing);
 }
 
@@ -131,7 +131,7 @@ fn error_has_the_known_path() {
     assert_eq!(path(listing.read(&opened)), "");
     let mut dir = lendir::read_dir(dir.path()).unwrap();
     assert_eq!(Some(&*path(dir.seek(u64::MAX))), dir.path().to_str());
-    assert_eq!(path(ReadDir::from(OwnedFd::from(opened)).read_into(&mut listing)), "");
+    assert_eq!(path(ReadDir::from_fd(opened, "").read_into(&mut listing)), "");
 }
 
 #[test]

@@ -32,8 +32,8 @@ fn read_with_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn 
         found.push(Found::from(&entry));
     }
     // Cookies are left out, because tracefs makes its cookies depend on the buffer.
-    let [again, found] =
-        [all_again(dir.into()), found].map(|found| scan::sorted(found, Order::Unsorted));
+    let [again, found] = [all_again(lendir::ReadDir::from_fd(dir, "")), found]
+        .map(|found| scan::sorted(found, Order::Unsorted));
     if again != found {
         return Err(format!("{}: other entries with its end marker", path.display()).into());
     }

@@ -60,7 +60,7 @@ fn read_dir_reads_nothing_before_next() {
     let dir = read_dir(made.path()).unwrap();
     assert_eq!(tell(dir.fd()).unwrap(), 0);
     let fd = dir.into_fd();
-    assert_eq!(all(&mut ReadDir::from(fd)).len(), 3);
+    assert_eq!(all(&mut ReadDir::from_fd(fd, "")).len(), 3);
 }
 
 /// Fetched entries that were not yielded yet survive any move of their owner.
@@ -106,7 +106,7 @@ fn read_into_reads_the_whole_directory() {
         for yielded in [0, 1, expected.len() / 2, expected.len(), expected.len() + 1] {
             let mut dir = read_dir(made.path()).unwrap();
             let fd = lendir::open(made.path()).unwrap();
-            let mut of_fd = ReadDir::from(fd.try_clone().unwrap());
+            let mut of_fd = ReadDir::from_fd(fd.try_clone().unwrap(), "");
             let mut cookie = 0;
             for _ in 0..yielded {
                 of_fd.next().unwrap();
@@ -134,7 +134,7 @@ fn into_fd_is_behind_the_fetched_entries() {
     let fd = dir.into_fd();
     let rest = scan::all(&mut Entries::new(&fd, &mut Buffer::new()));
     assert!((1..MANY - 1).contains(&rest.len()), "{} entries remain", rest.len());
-    let mut dir = ReadDir::from(fd);
+    let mut dir = ReadDir::from_fd(fd, "");
     dir.seek(cookie).unwrap();
     assert_eq!(all(&mut dir)[..], by_entries(made.path())[1..]);
 }
@@ -150,7 +150,7 @@ fn read_into_error_leaves_the_listing_empty() {
     {
         listing.read(lendir::open(made.path()).unwrap()).unwrap();
         assert_eq!(listing.len(), 3);
-        let error = ReadDir::from(fd).read_into(&mut listing).unwrap_err();
+        let error = ReadDir::from_fd(fd, "").read_into(&mut listing).unwrap_err();
         assert_eq!((error.raw_os_error(), error.depth()), (Some(errno), 0));
         assert!(listing.is_empty());
     }
@@ -185,7 +185,7 @@ fn find_yields_only_matching_entries() {
 fn error_has_the_path_and_is_reported_once() {
     let made = numbered(1);
     let file = made.path().join("1");
-    let mut dir = ReadDir::from(OwnedFd::from(File::open(&file).unwrap()));
+    let mut dir = ReadDir::from_fd(File::open(&file).unwrap(), "");
     assert_eq!(dir.path(), Path::new(""));
     for _ in 0..2 {
         let mut errors: Vec<Error> = Vec::new();

@@ -63,7 +63,7 @@ const CASES: [Case; 7] = [
     }),
     ("a listing of any other", &["lseek", "getdents64", "getdents64"], || {
         let (dir, mut listing) = (numbered(16), Listing::new());
-        let mut dir = ReadDir::from(lendir::open(dir.path()).unwrap());
+        let mut dir = ReadDir::from_fd(lendir::open(dir.path()).unwrap(), "");
         let _counted = Counted::begin();
         dir.read_into(&mut listing).unwrap();
     }),

@@ -229,7 +229,7 @@ fn failed_rewind_leaves_an_empty_listing() {
                 lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
                 assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
                 // A `ReadDir` from the caller's descriptor may have begun anywhere.
-                let mut from_outside = ReadDir::from(crowd.open());
+                let mut from_outside = ReadDir::from_fd(crowd.open(), "");
                 for _ in 0..2 {
                     assert_eq!(
                         errno(&from_outside.read_into(&mut listing).unwrap_err()),

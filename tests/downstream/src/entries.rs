@@ -78,7 +78,7 @@ fn count(input: &mut Input) -> io::Result<u64> {
 }
 
 fn owned(input: &mut Input) -> io::Result<u64> {
-    let mut dir = ReadDir::from(input.dir.try_clone()?);
+    let mut dir = ReadDir::from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     read_all!(dir, seen);
     Ok(seen)
