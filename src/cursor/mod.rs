@@ -91,10 +91,11 @@ impl<T> Cursor<T> {
 
     /// Enters the next root, with `remaining` as its work. Returns `false` if no root remains.
     #[cold]
-    pub(crate) fn open_root(&mut self, remaining: T) -> Result<bool, Error> {
+    pub(crate) fn open_root(&mut self, remaining: impl FnOnce() -> T) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
+        let remaining = remaining(); // first: if it panics, nothing is lost
         self.stack.limit = self.options.max_open;
         self.links.clear();
         self.root_parent = None;
@@ -112,7 +113,7 @@ impl<T> Cursor<T> {
                 }
             }
         };
-        self.push_level(found, self.path.bounds(0), remaining);
+        self.push(found, remaining);
         self.root_parent = parent;
         Ok(true)
     }
@@ -127,13 +128,8 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         self.stack.close_excess();
         match self.try_open(state, name) {
-            Ok(found) => {
-                if !self.links.is_empty() {
-                    self.check_loop(found.dir.as_fd())?;
-                }
-                Ok(Some(found))
-            }
-            Err(errno) => self.open_child_slow(state, name, errno),
+            Ok(found) if self.links.is_empty() => Ok(Some(found)),
+            opened => self.open_child_slow(state, name, opened),
         }
     }
 
@@ -150,19 +146,18 @@ impl<T> Cursor<T> {
     /// Returns an error if entering `dir`, a child of the current directory, would cause a loop.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
-        let depth = self.stack.top().bounds.depth + 1;
+        let depth = self.stack.next_depth();
         self.links.check_loop(dir, depth).map_err(|refusal| self.error_of(refusal))
     }
 
-    /// Continues [`open`](Self::open) after an error.
+    /// Continues [`open`](Self::open) after an error, or where links were followed.
     #[cold]
     fn open_child_slow(
         &mut self,
         state: EntryState,
         name: &CStr,
-        errno: Errno,
+        mut opened: Result<OpenDir, Errno>,
     ) -> Result<Option<OpenDir>, Error> {
-        let mut opened = Err(errno);
         loop {
             match self.resolve_child(state, name, opened) {
                 Err(Refusal::Kernel(errno)) if self.free_descriptor(errno) => {
@@ -224,7 +219,7 @@ impl<T> Cursor<T> {
     /// Returns an error for the name at the end of the path.
     #[cold]
     fn error_of(&self, refusal: Refusal) -> Error {
-        let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
+        let (path, depth) = (&self.path, self.stack.next_depth());
         let error = |errno| Error::at_depth(OsStr::from_bytes(path.as_bytes()), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
@@ -232,16 +227,11 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Enters `found`, a child of the current directory, with `remaining` as its work. Keeps the
-    /// current directory as the level above.
+    /// Enters `found`, a child of the current directory or a root, with `remaining` as its work.
+    /// Keeps the current directory as the level above.
     #[inline(always)]
     pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
-        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
-        self.push_level(found, bounds, remaining);
-    }
-
-    #[inline(always)]
-    fn push_level(&mut self, found: OpenDir, bounds: PathBounds, remaining: T) {
+        let bounds = self.path.bounds(self.stack.next_depth());
         let OpenDir { dir, end_marker, unreadable } = found;
         let state = LevelState::Open(dir);
         self.stack.levels.push(Level { state, bounds, end_marker, remaining });
@@ -252,7 +242,7 @@ impl<T> Cursor<T> {
     /// `found`. Returns the remaining work, for the caller to change.
     #[inline(always)]
     pub(crate) fn replace_top(&mut self, found: OpenDir) -> &mut T {
-        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
+        let bounds = self.path.bounds(self.stack.next_depth());
         self.unreadable = found.unreadable;
         let top = self.stack.top_mut();
         top.state = LevelState::Open(found.dir);

@@ -129,15 +129,14 @@ impl Opener {
         end_marker: EndMarker,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
-        let mut opened = Err(Errno::NOSYS);
         if self.has_openat2 {
-            opened = raw_open::below_on_mount(dir, name, self.flags);
+            match raw_open::below_on_mount(dir, name, self.flags) {
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
+            }
         }
-        if let Err(Errno::NOSYS | Errno::PERM) = opened {
-            let dir = self.open_without_openat2(dir, name)?;
-            return Ok(OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None });
-        }
-        Ok(OpenDir { dir: opened?, end_marker, unreadable: None })
+        let dir = self.open_without_openat2(dir, name)?;
+        Ok(OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
     }
 
     #[cold]

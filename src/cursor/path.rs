@@ -81,11 +81,7 @@ impl TreePath {
 
     /// Returns a copy of the path that ends at `end`, for another thread.
     pub(crate) fn copy_prefix(&self, end: usize) -> Self {
-        const NEXT_NAME: usize = 1 + 255; // otherwise the first child would double the memory
-        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), ..*self };
-        path.bytes.extend_from_slice(self.prefix(end));
-        path.bytes.push(0);
-        path
+        Self { bytes: [self.prefix(end), b"\0"].concat(), ..*self }
     }
 }
 

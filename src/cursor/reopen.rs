@@ -132,19 +132,14 @@ impl NameDescent<'_> {
             let name = CString::new(&path[name_start..name_end]).map_err(|_| Errno::INVAL)?;
             self.path_end = name_end;
             self.depth += 1;
-            self.opened = Some(match links.target(self.depth) {
-                None if name_end == goal_end => {
-                    raw_open::again_at(self.dir(), &name, raw_open::NOFOLLOW)?
-                }
-                None => raw_open::path_at(self.dir(), &name, raw_open::NOFOLLOW)?,
-                Some(target) => {
-                    let dir = raw_open::again_at(self.dir(), &name, raw_open::DIRECTORY)?;
-                    if Identity::of(dir.as_fd())?.id != target {
-                        return Err(Errno::NOENT);
-                    }
-                    dir
-                }
-            });
+            let target = links.target(self.depth);
+            let flags = if target.is_some() { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
+            let open = if name_end == goal_end { raw_open::again_at } else { raw_open::path_at };
+            let dir = open(self.dir(), &name, flags)?;
+            if target.is_some() && target != Some(Identity::of(dir.as_fd())?.id) {
+                return Err(Errno::NOENT);
+            }
+            self.opened = Some(dir);
         }
         Ok(())
     }

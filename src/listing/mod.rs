@@ -539,7 +539,7 @@ impl ReadDir {
         listing.clear();
         let (directory, end_marker) = self.begin_whole()?;
         let read = listing.read_known(directory, end_marker);
-        self.end_whole(listing.is_removed());
+        self.phase = Phase::ended(listing.is_removed());
         read
     }
 }

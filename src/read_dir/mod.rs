@@ -103,7 +103,7 @@ pub struct ReadDir {
     /// for a lifetime that Rust cannot express. So nothing borrowed from the reader may be
     /// returned, except with the lifetime of a `&mut self`. See [`records`](Self::records).
     records: MaybeUninit<Records<'static>>,
-    phase: Phase,
+    pub(crate) phase: Phase,
     dir: OwnedFd,
     /// Whether the descriptor was at the beginning when the directory was opened here, or after the
     /// last seek.
@@ -276,12 +276,6 @@ impl ReadDir {
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         Ok((directory, Self::records(&mut self.records).end_marker))
-    }
-
-    /// Sets the phase after the whole directory has been read.
-    #[inline]
-    pub(crate) fn end_whole(&mut self, is_removed: bool) {
-        self.phase = Phase::ended(is_removed);
     }
 
     /// Rewinds to the beginning of the directory, even after the end or an error. Reading a

@@ -121,6 +121,9 @@ struct Remaining {
     next: usize,
     /// The extent of the listing up to the last remaining entry.
     end: Extent,
+    /// Whether the directories among them were listed to be read ahead. Each entry is looked at
+    /// once, even if what was listed is given up.
+    is_listed: bool,
 }
 
 impl Remaining {
@@ -128,7 +131,7 @@ impl Remaining {
     #[inline]
     fn empty_after(levels: &[Level<Self>]) -> Self {
         let end = if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
-        Self { next: end.entries, end }
+        Self { next: end.entries, end, is_listed: false }
     }
 }
 
@@ -275,7 +278,8 @@ impl Walk {
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
         let Self { cursor: Cursor { stack, path, .. }, listing, updates, .. } = self;
-        let (directory, Remaining { next, end }) = stack.top_mut().directory_and_remaining(path);
+        let (directory, Remaining { next, end, .. }) =
+            stack.top_mut().directory_and_remaining(path);
         WalkEntry {
             entry: listing.get(*next - 1).expect("BUG: no entry was yielded"),
             directory,
@@ -309,7 +313,7 @@ impl Walk {
     fn next_entry(&mut self) -> bool {
         let Self { cursor: Cursor { options, stack, path, .. }, listing, state, .. } = self;
         let Some(top) = stack.levels.last_mut() else { return false };
-        let Level { bounds, remaining: Remaining { next, end }, .. } = top;
+        let Level { bounds, remaining: Remaining { next, end, .. }, .. } = top;
         if *next == end.entries {
             return false;
         }
@@ -353,7 +357,7 @@ impl Walk {
     #[inline(always)]
     fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
-        let Remaining { next, end } = cursor.stack.top().remaining;
+        let Remaining { next, end, .. } = cursor.stack.top().remaining;
         let is_last = next == end.entries;
         if is_last && !cursor.stack.is_level_above_closed() {
             cursor.replace_top(child);
@@ -374,7 +378,7 @@ impl Walk {
         let top = cursor.stack.top_mut();
         let (depth, end_marker) = (top.bounds.depth, top.end_marker);
         let (directory, remaining) = top.directory_and_remaining(&cursor.path);
-        *remaining = nothing;
+        *remaining = Remaining { is_listed: content.is_some(), ..nothing };
         if depth >= cursor.options.max_depth {
             return Ok(());
         }
@@ -398,10 +402,10 @@ impl Walk {
     #[inline(never)]
     fn ascend(&mut self) -> Result<bool, Error> {
         if self.cursor.stack.levels.is_empty() {
-            if let Some(ahead) = &mut self.ahead {
+            if let Some(ahead) = &self.ahead {
                 ahead.clear();
             }
-            let has_root = self.cursor.open_root(Remaining::default())?;
+            let has_root = self.cursor.open_root(Remaining::default)?;
             if has_root {
                 self.read(None)?;
             }

@@ -74,9 +74,6 @@ const EVERY_DIRECTORY_WAITS: bool = cfg!(any(debug_assertions, lendir_shuttle));
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
     shared: Arc<Shared>,
-    /// The depths on the current path whose remaining entries were listed. Each entry is looked
-    /// at once, even if what was listed is given up.
-    listed: Vec<usize>,
 }
 
 struct Shared {
@@ -98,6 +95,7 @@ struct Shared {
     walk_signal: Condvar,
 }
 
+#[derive(Default)]
 struct State {
     list: VecDeque<Item>,
     /// The number of descriptors that may be open ahead. It is lower once the system has refused
@@ -162,17 +160,16 @@ struct AheadRead {
 struct Job {
     siblings: Arc<Siblings>,
     index: usize,
+    /// Counts the descriptor of the directory.
+    token: Arc<()>,
 }
 
 impl ReadAhead {
     pub(crate) fn new(threads: usize, order: Order, options: &Options) -> Self {
         let state = State {
-            list: VecDeque::new(),
             max_open: threads.saturating_mul(OPEN_COUNT).saturating_add(options.max_open),
-            threads: Vec::new(),
             max_threads: threads,
-            idle_count: 0,
-            walk_waits: false,
+            ..State::default()
         };
         let shared = Shared {
             order,
@@ -185,23 +182,20 @@ impl ReadAhead {
             helper_signal: Condvar::new(),
             walk_signal: Condvar::new(),
         };
-        Self { shared: Arc::new(shared), listed: Vec::new() }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Returns the directory that the walk descends into, which is the entry yielded last, if that
     /// directory was read ahead. Waits for a thread that has begun it.
     pub(super) fn take(
-        &mut self,
-        cursor: &Cursor<Remaining>,
+        &self,
+        cursor: &mut Cursor<Remaining>,
         listing: &Listing,
         can_be_directory: bool,
     ) -> Option<(OpenDir, Content)> {
-        let Self { shared, listed } = self;
-        let Level { bounds, remaining: Remaining { next, end }, .. } = cursor.stack.top();
+        let shared = &self.shared;
+        let Level { bounds, remaining: Remaining { next, end, .. }, .. } = cursor.stack.top();
         let place = Place { depth: bounds.depth + 1, following_count: end.entries - next };
-        while listed.last().is_some_and(|depth| *depth > place.depth) {
-            listed.pop();
-        }
         let mut state = shared.lock();
         state.pass(place);
         let mut read = None;
@@ -216,12 +210,9 @@ impl ReadAhead {
                 // below it no longer hold.
                 state.pass(place);
             }
-            if listed.last() != Some(&place.depth) && shared.list_rest(&mut state, cursor, listing)
-            {
-                listed.push(place.depth);
-            }
-            if read.is_some() {
-                listed.push(place.depth + 1);
+            if !cursor.stack.top().remaining.is_listed {
+                let is_listed = shared.list_rest(&mut state, cursor, listing);
+                cursor.stack.top_mut().remaining.is_listed = is_listed;
             }
         }
         Shared::wake(shared, state);
@@ -234,8 +225,7 @@ impl ReadAhead {
     }
 
     /// Forgets the tree, because the walk begins the next one.
-    pub(crate) fn clear(&mut self) {
-        self.listed.clear();
+    pub(crate) fn clear(&self) {
         self.shared.lock().list.clear();
     }
 
@@ -293,9 +283,8 @@ impl Siblings {
             #[cfg(test)]
             tests::LOOKED_AT.with(|count| count.set(count.get() + 1));
             let entry = listing.get(index).expect("BUG: an entry is missing");
-            let state =
-                EntryState::from_type(entry.d_type()).filter(|state| state.can_be_directory());
-            state.map(|_| AheadChild {
+            let state = EntryState::from_type(entry.d_type());
+            state.is_some_and(EntryState::can_be_directory).then(|| AheadChild {
                 name: entry.name_cstr().to_owned(),
                 following_count: end - 1 - index,
             })
@@ -402,11 +391,8 @@ impl Shared {
     fn note(&self, begin: Duration, entry_count: usize) {
         let elapsed = now().unwrap_or(begin).saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
-        let budget = if EVERY_DIRECTORY_WAITS {
-            MAX_BUDGET
-        } else {
-            next_budget(self.budget.load(Relaxed), micros, entry_count)
-        };
+        let micros = if EVERY_DIRECTORY_WAITS { usize::MAX } else { micros };
+        let budget = next_budget(self.budget.load(Relaxed), micros, entry_count);
         self.budget.store(budget, Relaxed);
     }
 
@@ -482,7 +468,7 @@ impl Shared {
         let mut listing = Listing::with_order(shared.order).with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
-            let Some((job, token)) = shared.begin(&mut state) else {
+            let Some(job) = shared.begin(&mut state) else {
                 state.idle_count += 1;
                 state = shared.helper_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle_count -= 1;
@@ -490,7 +476,7 @@ impl Shared {
             };
             Self::wake(shared, state);
             let begin = now().unwrap_or_default();
-            let read = || shared.read(&mut listing, &job, token);
+            let read = || shared.read(&mut listing, &job);
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.note(begin, if done.is_some() { listing.len() } else { 0 });
@@ -506,7 +492,7 @@ impl Shared {
     }
 
     /// Begins the first pending directory.
-    fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
+    fn begin(&self, state: &mut State) -> Option<Job> {
         let index = self.first_pending(state).filter(|_| self.is_worthwhile())?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
@@ -519,17 +505,11 @@ impl Shared {
             let begun = Item { siblings: Arc::clone(&siblings), range, progress: Progress::Begun };
             state.list.insert(index, begun);
         }
-        Some((Job { siblings, index: start }, token))
+        Some(Job { siblings, index: start, token })
     }
 
-    /// Opens and reads a directory. Returns the directories in it, too. `token` counts its
-    /// descriptor.
-    fn read(
-        &self,
-        listing: &mut Listing,
-        job: &Job,
-        token: Arc<()>,
-    ) -> Option<(AheadRead, Option<Siblings>)> {
+    /// Opens and reads a directory. Returns the directories in it, too.
+    fn read(&self, listing: &mut Listing, job: &Job) -> Option<(AheadRead, Option<Siblings>)> {
         let Siblings { parent, depth, children } = &*job.siblings;
         let mut opener = parent.opener;
         let name = &children[job.index].name;
@@ -542,6 +522,7 @@ impl Shared {
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
             .filter(|()| !listing.is_removed())?;
+        let token = Arc::clone(&job.token);
         let dir = Arc::new(AheadDir { fd, end_marker, opener, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
@@ -624,7 +605,7 @@ mod tests {
         let all = [(1, 1), (2, 1), (3, 0), (2, 0), (1, 0)]
             .map(|(depth, following)| item(ahead, depth, following, Progress::Done(None)));
         ahead.shared.lock().list.extend(all);
-        ahead.listed.push(1);
+        cursor.stack.top_mut().remaining.is_listed = true;
         assert!(ahead.take(cursor, listing, true).is_none());
         assert_eq!(depths(ahead), [1]);
     }

@@ -293,11 +293,11 @@ impl<S: Clone> WalkDirs<S> {
 
 impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cursor = &self.part.cursor;
-        let mut shown = f.debug_struct("WalkDirs");
-        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path.as_bytes())));
-        shown.field("depth", &cursor.stack.levels.last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", &cursor.options).finish_non_exhaustive()
+        let path = Path::new(OsStr::from_bytes(self.part.cursor.path.as_bytes()));
+        f.debug_struct("WalkDirs")
+            .field("path", &path)
+            .field("options", &self.part.cursor.options)
+            .finish_non_exhaustive()
     }
 }
 

@@ -99,11 +99,6 @@ impl<S> Part<S> {
         }
     }
 
-    /// Creates a part without roots and levels for another thread.
-    pub(crate) fn new_empty(&self, root_state: S) -> Self {
-        Self::new(self.cursor.options, root_state)
-    }
-
     /// Abandons all that is pending.
     pub(crate) fn clear(&mut self) {
         self.subdirs = Subdirs::default();
@@ -209,12 +204,9 @@ impl<S: Clone> Part<S> {
 
     #[cold]
     fn open_root(&mut self) -> Result<bool, Error> {
-        if self.cursor.roots.is_empty() {
-            return Ok(false);
-        }
-        let state = self.root_state.clone(); // first: if it panics, nothing is lost
-        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
-        self.cursor.open_root(work)
+        let Self { cursor, root_state, .. } = self;
+        let second_visits = cursor.options.second_visits;
+        cursor.open_root(|| LevelWork::new(second_visits, 0, root_state.clone()))
     }
 
     /// Opens the first pending directory of the current one.

@@ -182,7 +182,7 @@ fn debug_shows_names_and_paths() {
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
     let begin = format!(
-        "WalkDirs {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ",
+        "WalkDirs {{ path: {:?}, options: Options {{ same_mount: false, ",
         dir.path()
     );
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");

@@ -45,7 +45,7 @@ impl<S: Clone> Part<S> {
         if !self.cursor.roots.is_empty() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
             if let Some(cursor) = self.cursor.split_off_roots(threads, shallowest.is_some()) {
-                return Some(Self { cursor, ..self.new_empty(root_state) });
+                return Some(Self { cursor, ..Self::new(self.cursor.options, root_state) });
             }
         }
         self.split_off_names(shallowest?, threads)
@@ -97,7 +97,7 @@ impl<S: Clone> Part<S> {
         }
         // Last: if `clone` panics, nothing is lost.
         self.cursor.stack.levels[index].remaining.next_start = end;
-        let mut part = Self { cursor, ..self.new_empty(root_state) };
+        let mut part = Self { cursor, ..Self::new(self.cursor.options, root_state) };
         part.subdirs.pending = self.subdirs.pending.copy(names.start..end);
         Some(part)
     }
@@ -131,9 +131,10 @@ impl<S: Clone> Part<S> {
             let closed = ClosedLevel { bounds: level.bounds, identity: level.identity()? };
             let state = level.remaining.state.clone();
             let parent = levels[..index].last().and_then(|parent| parent.remaining.shared.clone());
-            let root = match &parent {
-                Some(_) => None,
-                None => Some(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?),
+            let root = if parent.is_none() {
+                Some(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?)
+            } else {
+                None
             };
             let shared = SharedLevel::new(parent, root, closed, state);
             self.cursor.stack.levels[index].remaining.shared = Some(shared);
