@@ -40,16 +40,10 @@ impl Identity {
                 let device = (stat.stx_dev_major, stat.stx_dev_minor);
                 let seconds = stat.stx_btime.tv_sec.try_into().unwrap_or_default();
                 let birth = Duration::new(seconds, stat.stx_btime.tv_nsec);
-                let has_mount = has(StatxFlags::MNT_ID);
-                Ok(Self {
-                    id: FileId { device, ino: stat.stx_ino },
-                    birth: has(StatxFlags::BTIME).then_some(birth),
-                    mount: if has_mount {
-                        Mount::Id(stat.stx_mnt_id)
-                    } else {
-                        Mount::Device(device)
-                    },
-                })
+                let birth = has(StatxFlags::BTIME).then_some(birth);
+                let mount_id = has(StatxFlags::MNT_ID).then_some(Mount::Id(stat.stx_mnt_id));
+                let mount = mount_id.unwrap_or(Mount::Device(device));
+                Ok(Self { id: FileId { device, ino: stat.stx_ino }, birth, mount })
             }
             // Before Linux 4.11, and under some seccomp filters.
             Err(Errno::NOSYS | Errno::PERM) => {

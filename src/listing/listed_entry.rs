@@ -4,7 +4,7 @@
 use super::arena::Arena;
 use super::span::Span;
 use crate::error::Error;
-use crate::read_dir::entry::{Directory, NamedEntry, canonical_decimal, join};
+use crate::read_dir::entry::{Directory, NamedEntry, canonical_decimal, file_type, join};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -88,10 +88,7 @@ impl<'a> ListedEntry<'a> {
     /// Same as [`Entry::file_type`](crate::Entry::file_type). `dir` is the directory that was read.
     #[inline]
     pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
-        match self.d_type() {
-            FileType::Unknown => self.named(&dir).query_type(),
-            known => Ok(known),
-        }
+        file_type(self.d_type(), || self.named(&dir))
     }
 
     /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path),

@@ -130,6 +130,15 @@ impl NamedEntry<'_> {
 }
 
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
+/// Returns the type in the record of an entry. If it is unknown, queries the entry.
+#[inline]
+pub(crate) fn file_type<'n>(
+    d_type: FileType,
+    named: impl FnOnce() -> NamedEntry<'n>,
+) -> Result<FileType, Error> {
+    if d_type == FileType::Unknown { named().query_type() } else { Ok(d_type) }
+}
+
 const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// Returns the path of an entry.
@@ -228,10 +237,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
-        match self.d_type() {
-            FileType::Unknown => self.named().query_type(),
-            known => Ok(known),
-        }
+        file_type(self.d_type(), || self.named())
     }
 
     /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories

@@ -128,12 +128,10 @@ impl EntryUpdates {
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an
     /// earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
-        let queried = |file_type| {
-            EntryState(
-                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0,
-            )
-        };
-        self.merge(file_type.map_or(EntryState::QUERY_FAILED, queried));
+        let types = file_type.and_then(EntryState::from_type).unwrap_or_default();
+        let outcome =
+            if file_type.is_some() { EntryState::QUERIED } else { EntryState::QUERY_FAILED };
+        self.merge(EntryState(outcome.0 | types.0));
     }
 
     /// Merges later updates. A request is an update, too.

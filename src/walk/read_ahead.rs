@@ -134,12 +134,13 @@ struct AheadChild {
     following_count: usize,
 }
 
-/// The position of an entry in the order of the walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) depth: usize,
+/// The position of an entry in the order of the walk. When the walk descends into an entry, it has
+/// passed the first place in the list if that place is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    depth: usize,
     /// The number of entries of its directory that come after it.
-    pub(crate) following_count: usize,
+    following_count: usize,
 }
 
 /// A directory that is open ahead.
@@ -244,15 +245,6 @@ impl Drop for ReadAhead {
     }
 }
 
-impl Place {
-    /// Returns `true` if the walk has passed this place when it descends into the entry at
-    /// `other`. This place must be the first in the list.
-    fn is_before(self, other: Self) -> bool {
-        self.depth > other.depth
-            || self.depth == other.depth && self.following_count > other.following_count
-    }
-}
-
 impl Item {
     fn pending(siblings: Siblings) -> Self {
         let range = 0..siblings.children.len();
@@ -310,7 +302,7 @@ impl AheadRead {
 impl State {
     /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
-        let passed = |item: &Item| Some(item.place()).filter(|passed| passed.is_before(place));
+        let passed = |item: &Item| Some(item.place()).filter(|passed| *passed > place);
         while let Some(passed) = self.list.front().and_then(passed) {
             self.remove(passed);
         }

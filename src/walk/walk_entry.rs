@@ -4,7 +4,7 @@
 use crate::cursor::path::TreePath;
 use crate::error::Error;
 use crate::listing::listed_entry::ListedEntry;
-use crate::read_dir::entry::{Directory, NamedEntry};
+use crate::read_dir::entry::{Directory, NamedEntry, file_type};
 use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
@@ -126,10 +126,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
-        match self.d_type() {
-            FileType::Unknown => self.named().query_type(),
-            known => Ok(known),
-        }
+        file_type(self.d_type(), || self.named())
     }
 
     same_as_entry! { self => self.named();

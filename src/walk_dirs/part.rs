@@ -155,15 +155,11 @@ impl<S> Part<S> {
         let Some(top) = levels.last() else {
             return assert_eq!(pending_end, 0, "names are pending at no level");
         };
+        let parent_next =
+            if let [.., parent, _] = levels { parent.remaining.next_start } else { 0 };
         let LevelWork { names_start, next_start, .. } = top.remaining;
-        assert!(
-            names_start <= next_start && next_start <= pending_end,
-            "the next name is not the top's: {names_start} {next_start} {pending_end}"
-        );
-        if let [.., parent, _] = levels {
-            let parent_next = parent.remaining.next_start;
-            assert!(parent_next <= names_start, "{names_start} is before {parent_next}");
-        }
+        let offsets = [parent_next, names_start, next_start, pending_end];
+        assert!(offsets.is_sorted(), "the names of two levels overlap: {offsets:?}");
     }
 }
 

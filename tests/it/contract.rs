@@ -181,10 +181,8 @@ fn debug_shows_names_and_paths() {
     );
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
-    let begin = format!(
-        "WalkDirs {{ path: {:?}, options: Options {{ same_mount: false, ",
-        dir.path()
-    );
+    let begin =
+        format!("WalkDirs {{ path: {:?}, options: Options {{ same_mount: false, ", dir.path());
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(
