@@ -220,10 +220,10 @@ impl<T> Cursor<T> {
     #[cold]
     fn error_of(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.next_depth());
-        let error = |errno| Error::at_depth(OsStr::from_bytes(path.as_bytes()), depth, errno);
+        let error = |errno| Error::at_depth(path.as_path(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
-            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len),
         }
     }
 

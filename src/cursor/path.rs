@@ -3,13 +3,17 @@
 //!
 //! They do not know whether a directory is open, nor whether the path still leads to it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 /// The path of the name that was set last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreePath {
     /// The path and a NUL. Empty before the first root.
     bytes: Vec<u8>,
     /// The length of the root's path.
-    root_len: usize,
+    pub(super) root_len: usize,
 }
 
 impl TreePath {
@@ -33,22 +37,22 @@ impl TreePath {
         &self.bytes[..self.len()]
     }
 
+    #[inline]
+    pub(crate) fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.as_bytes()))
+    }
+
     /// Returns the path relative to the root.
     #[inline]
-    pub(crate) fn relative_to_root(&self) -> &[u8] {
+    pub(crate) fn relative_to_root(&self) -> &Path {
         let path = &self.as_bytes()[self.root_len..];
-        path.strip_prefix(b"/").unwrap_or(path)
+        Path::new(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)))
     }
 
     /// Returns the path of the level whose path ends at `end`.
     #[inline]
     pub(crate) fn prefix(&self, end: usize) -> &[u8] {
         &self.bytes[..end]
-    }
-
-    /// Returns the length of the root's path.
-    pub(crate) fn root_len(&self) -> usize {
-        self.root_len
     }
 
     /// Returns the bounds of the directory whose name was set last.
@@ -113,7 +117,7 @@ mod tests {
             path.set_name(a.len(), b"bc\0");
             assert_eq!(path.as_bytes(), b);
             let copy = path.copy_prefix(a.len());
-            assert_eq!((copy.as_bytes(), copy.root_len()), (a, root.len()));
+            assert_eq!((copy.as_bytes(), copy.root_len), (a, root.len()));
             path.truncate_to(root.len());
             assert_eq!(path.as_bytes_with_nul(), [root, b"\0"].concat());
         }

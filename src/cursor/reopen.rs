@@ -82,9 +82,7 @@ pub(crate) fn reopen<'t>(
     if let Some(DeadEnd { errno, .. }) = dead_end.filter(|name| name.name_end <= bounds.path_end) {
         return Err(NotFound { errno, dead_end });
     }
-    let Some((start, levels)) = by_names() else {
-        return Err(NotFound { errno: Errno::NOENT, dead_end: None });
-    };
+    let (start, levels) = by_names().ok_or(NotFound { errno: Errno::NOENT, dead_end: None })?;
     let mut descent = NameDescent {
         start: start.dir,
         opened: None,

@@ -30,10 +30,8 @@ use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use read_ahead::ReadAhead;
 use rustix::fd::AsFd;
-use std::ffi::OsStr;
 use std::fmt;
 use std::iter::{self, FusedIterator};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Walks the tree at `path`, entry by entry, with the default options.
@@ -423,9 +421,8 @@ impl Walk {
 
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = Path::new(OsStr::from_bytes(self.cursor.path.as_bytes()));
         f.debug_struct("Walk")
-            .field("path", &path)
+            .field("path", &self.cursor.path.as_path())
             .field("options", &self.cursor.options)
             .finish_non_exhaustive()
     }

@@ -201,7 +201,7 @@ impl ReadAhead {
         state.pass(place);
         let mut read = None;
         if can_be_directory {
-            while state.is_begun(place) {
+            while state.list.front().is_some_and(|item| item.is_begun() && item.place() == place) {
                 state.walk_waits = true;
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -260,6 +260,10 @@ impl Item {
     fn is_pending(&self) -> bool {
         matches!(self.progress, Progress::Pending)
     }
+
+    fn is_begun(&self) -> bool {
+        matches!(self.progress, Progress::Begun)
+    }
 }
 
 impl Siblings {
@@ -308,11 +312,6 @@ impl State {
         }
     }
 
-    fn is_begun(&self, place: Place) -> bool {
-        let front = self.list.front();
-        front.is_some_and(|item| item.place() == place && matches!(item.progress, Progress::Begun))
-    }
-
     /// Removes the directory at `place` if it is the first in the list. Returns it if it was read.
     fn remove(&mut self, place: Place) -> Option<AheadRead> {
         let item = self.list.front_mut().filter(|item| item.place() == place)?;
@@ -345,7 +344,7 @@ impl State {
         let is_it = |item: &Item| {
             Arc::ptr_eq(&item.siblings, &job.siblings)
                 && item.range.start == job.index
-                && matches!(item.progress, Progress::Begun)
+                && item.is_begun()
         };
         let Some(index) = self.list.iter().position(is_it) else { return };
         let (read, below) = done.unzip();
@@ -411,12 +410,8 @@ impl Shared {
     /// Returns a token for one more descriptor. If too many are open, closes the descriptors of
     /// directories behind the first `kept_count` items. Returns `None` if that is not enough.
     fn reserve_descriptor(&self, state: &mut State, kept_count: usize) -> Option<Arc<()>> {
-        while self.open_count() >= state.max_open {
-            if !state.give_up_last(kept_count) {
-                return None;
-            }
-        }
-        Some(Arc::clone(&self.open_token))
+        while self.open_count() >= state.max_open && state.give_up_last(kept_count) {}
+        (self.open_count() < state.max_open).then(|| Arc::clone(&self.open_token))
     }
 
     /// Closes half of the descriptors that are open ahead. The number of the other half is the

@@ -9,7 +9,6 @@ use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -90,7 +89,7 @@ impl<'a> WalkEntry<'a> {
     ///   process replaces a directory by a link. See [`Entry::path`](crate::Entry::path).
     #[inline]
     pub fn path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.path.as_bytes()))
+        self.path.as_path()
     }
 
     /// Returns the path relative to the root, such as an archive contains.
@@ -105,7 +104,7 @@ impl<'a> WalkEntry<'a> {
     /// ```
     #[inline]
     pub fn relative_path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.path.relative_to_root()))
+        self.path.relative_to_root()
     }
 
     /// Returns the number of levels below the root. An entry of the root has depth 1. The root is

@@ -19,9 +19,7 @@ use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
 use part::Part;
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Walks the tree at `path`, directory by directory, with the default options.
@@ -293,9 +291,8 @@ impl<S: Clone> WalkDirs<S> {
 
 impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = Path::new(OsStr::from_bytes(self.part.cursor.path.as_bytes()));
         f.debug_struct("WalkDirs")
-            .field("path", &path)
+            .field("path", &self.part.cursor.path.as_path())
             .field("options", &self.part.cursor.options)
             .finish_non_exhaustive()
     }
