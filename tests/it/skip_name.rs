@@ -12,7 +12,7 @@ const TEST: &str = "skip_name::skip_name_costs_linear_instructions";
 enum Names {
     /// Names that were not yielded yet.
     Before,
-    AsLent,
+    AsYielded,
     AsListed(Order),
 }
 
@@ -21,7 +21,7 @@ enum Names {
 fn cases() -> impl Iterator<Item = (Names, usize)> {
     let names = [
         Names::Before,
-        Names::AsLent,
+        Names::AsYielded,
         Names::AsListed(Order::Bytes),
         Names::AsListed(Order::Unsorted),
     ];
@@ -35,7 +35,7 @@ fn measured(walk: &mut WalkDirs, all: &[Vec<u8>], which: Names, step: usize) {
     let mut names = Vec::new();
     match which {
         Names::Before => names.extend_from_slice(all),
-        Names::AsLent => {
+        Names::AsYielded => {
             while let Some(entry) = dir.next().unwrap() {
                 names.push(entry.name().to_vec());
             }

@@ -151,7 +151,7 @@ impl Sweep<'_> {
         match call {
             GETDENTS64 => report.unread(path),
             OPENAT | STATX => report.without(&[path.join("z")]),
-            _ if is_lent(errno) => report.unread(path),
+            _ if is_yielded(errno) => report.unread(path),
             _ => report.without(&[path]),
         }
     }
@@ -222,7 +222,7 @@ impl Sweep<'_> {
 
 /// Returns `true` if a directory that cannot be opened with this error is yielded as unreadable.
 /// Otherwise it is gone, or no descriptor is free.
-fn is_lent(errno: c_int) -> bool {
+fn is_yielded(errno: c_int) -> bool {
     !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
