@@ -4,12 +4,9 @@
 use crate::costs::{allocated, grown};
 use crate::strace::{Counted, total, totals};
 use crate::support::machine::runs_long;
-use crate::support::process;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
-use crate::walk_dirs_bounds::leave_room;
-use lendir::{FileType, Listing, Order, Walk, WalkDirs};
-use rustix::fs::{Mode, mkdirat, mknodat};
+use lendir::{Listing, Order, Walk, WalkDirs};
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
@@ -69,32 +66,6 @@ fn memory_grows_with_the_pending_entries() {
             "{shape}: {taken} of {costs:?}, {promised} promised"
         );
     }
-}
-
-/// A process with three descriptors keeps the parent of the current directory even if the parent
-/// has no pending entries.
-#[test]
-fn level_without_pending_entries_frees_their_memory() {
-    process::run("walk::costs::level_without_pending_entries_frees_their_memory", 60, || {
-        const LEVELS: usize = 300;
-        const FILES: usize = 100;
-        let tree = Tree::new(|at| {
-            tree::nest_with(at, LEVELS, |dir, _| {
-                let make = |name: String| {
-                    mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
-                };
-                (0..FILES).for_each(|number| make(format!("{number:03}")));
-                mkdirat(dir, "m", Mode::RWXU).unwrap();
-            });
-        });
-        let mut read_all =
-            Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
-        let others = leave_room(2); // the root is open
-        let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
-        drop(others);
-        let promised = (54 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
-        assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
-    });
 }
 
 /// In a tree of directories alone, a `Walk` makes the same calls as a `WalkDirs` that reads each
