@@ -2,7 +2,7 @@
 
 use crate::fixture::make_file;
 use crate::machine::skip;
-use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
+use crate::support::scan::{ORDERS, Scan};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
@@ -188,23 +188,4 @@ fn iterators_and_get_agree() {
 
     listing.clear();
     assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());
-}
-
-#[test]
-fn read_ignores_the_position_of_the_descriptor() {
-    let dir = Scratch::in_memory();
-    make(dir.path(), &many_names());
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let found = all(&mut Entries::new(&fd, &mut buffer));
-    let mut listing = Listing::with_order(Order::Unsorted);
-    for at in (0..found.len()).step_by(50).chain([found.len() - 1]) {
-        Entries::new(&fd, &mut buffer).seek(found[at].cookie).unwrap();
-        listing.read(&fd).unwrap();
-        for time in 1..=2 {
-            listing.read(&fd).unwrap();
-            let expected = sorted(found.clone(), Order::Unsorted);
-            assert_eq!(listed(&listing), expected, "after {at}, time {time}");
-        }
-    }
 }
