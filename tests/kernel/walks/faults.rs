@@ -11,7 +11,6 @@ use libc::{
     EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
 };
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 pub const OPENAT: c_long = libc::SYS_openat;
@@ -303,21 +302,5 @@ fn failed_rewind_of_a_dropped_dir_is_one_error() {
             }
             trap::count(libc::SYS_lseek);
         }
-    });
-}
-
-#[test]
-fn walk_dirs_follows_entries_of_unknown_type() {
-    const TEST: &str = "walks::faults::walk_dirs_follows_entries_of_unknown_type";
-    trapped(TEST, &[GETDENTS64], |tree| {
-        make(tree, &["directory/below/", "file"]);
-        symlink("directory", tree.join("link")).unwrap();
-        symlink("missing", tree.join("dangling")).unwrap();
-        trap::count(GETDENTS64);
-        trap::hide_types();
-        let visits = collect_visits(&mut lendir::walk_dirs(tree).unwrap(), |_| Requests::FOLLOW);
-        let expected = ["", "directory", "directory/below", "link", "link/below"];
-        assert_eq!(directories(&visits), expected.map(|path| tree.join(path)));
-        assert!(errors(&visits).is_empty(), "{visits:?}");
     });
 }
