@@ -5,12 +5,9 @@ use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
 use super::hostile::{leaf, record};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
-use crate::file_systems::FileSystem;
 use crate::fuse::{self, Batch, Directory, Node, Server};
 use crate::hostile::{dots, served};
-use crate::support::machine;
 use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests, errors_between, next};
-use crate::support::process;
 use crate::support::tree::{self, make};
 use crate::trap;
 use lendir::{Order, Walk};
@@ -200,32 +197,6 @@ fn walk_follows_entries_of_unknown_type() {
             let items = options.read(tree);
             trap::count(GETDENTS64);
             assert_eq!(items, expected, "{options:?}");
-        }
-    });
-}
-
-/// A walk yields the same with and without listed types, and makes no query. It opens what may be a
-/// directory.
-#[test]
-fn walk_queries_no_types() {
-    const TEST: &str = "walks::walk::walk_queries_no_types";
-    process::run(TEST, 120, || {
-        for name in ["ext4", "ext4 ^filetype"] {
-            let outcome = FileSystem::named(name).mounted(
-                |at, _| tree::random(at, 7),
-                |mounted| {
-                    let options = EntryWalk { max_open: 1000, ..SORTED };
-                    let expected = options.expected(&mounted.at);
-                    let Ok(_trap) = trap::set(&[NEWFSTATAT, STATX]) else { return };
-                    for call in [NEWFSTATAT, STATX] {
-                        trap::count(call);
-                        let items = options.read(&mounted.at);
-                        assert_eq!(trap::made(), 0, "{name}: call {call}");
-                        assert_eq!(items, expected, "{name}");
-                    }
-                },
-            );
-            machine::skip_unless(&format!("tree: {name}"), outcome);
         }
     });
 }
