@@ -8,7 +8,7 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `WalkEntry`, or its cost;
 //! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
-//! - `roots`: the kinds of roots; `walk_dirs_options`: an option, or a walk without a tree;
+//! - `roots`: the kinds of roots, or no root;
 //! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels; `kept_open`: the levels
 //!   that a walk keeps open;
 //! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
@@ -63,7 +63,6 @@ mod walk_dirs;
 mod walk_dirs_bounds;
 mod walk_dirs_costs;
 mod walk_dirs_errors;
-mod walk_dirs_options;
 mod walk_dirs_system_calls;
 
 use support::{machine, visits};

@@ -8,7 +8,7 @@ use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Requests, Skip, Visit, What, collect_visits, expected_visits, in_one_order};
 use crate::walk_dirs_bounds::leave_room;
-use lendir::{Order, WalkDirs};
+use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::{self, Permissions};
@@ -368,4 +368,20 @@ fn parent_of_a_root_is_opened_once() {
             ["moved_a/root", "moved_b/root", "victim/root"].map(|path| at(path).exists());
         assert_eq!(remaining, [false, false, true], "{threads} threads");
     }
+}
+
+#[test]
+fn walk_without_roots_is_at_its_end() {
+    let mut walk = WalkDirs::options().open_all::<&Path>([]);
+    assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
+    assert!(walk.next_ok(|_| unreachable!()).is_none());
+    assert!(
+        format!("{walk:?}").starts_with(r#"WalkDirs { path: "", depth: 0, options: Options { "#),
+        "{walk:?}"
+    );
+    let is_at_end = walk.run_parallel(3, |worker| worker.next().unwrap().is_none());
+    assert!(is_at_end.into_iter().all(|is_none| is_none));
+
+    assert_eq!(format!("{:?}", WalkDirsOptions::default()), format!("{:?}", WalkDirs::options()));
+    assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
 }

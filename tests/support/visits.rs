@@ -331,6 +331,7 @@ fn below(
                 file_type: type_by_std(&entry),
                 ..Found::from_std(&entry)
             };
+            let entries = entries.filter(|_| depth < requests.max_depth);
             let mut found: Vec<_> = entries.map(|entry| found(entry.unwrap())).collect();
             let mut yielded = found[..requests.next_calls.min(found.len())].to_vec();
             let skips_subdirs = requests.skip_subdirs_at.is_some_and(|skip_subdirs_at| {

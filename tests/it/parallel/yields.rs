@@ -2,7 +2,7 @@
 
 use super::{OPTIONS, STOP_READING, TIGHT, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
-use crate::support::options::PLAIN;
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::{self, Tree};
 use std::collections::HashSet;
 use std::fs;
@@ -30,6 +30,20 @@ fn threads_yield_what_one_thread_yields() {
                 for threads in [1, 2, 3, 64] {
                     options.check(&tree, &expected, threads);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn max_depth_omits_only_deeper_entries() {
+    let _watchdog = Watchdog::new(300);
+    let tree = Tree::new(|at| tree::random(at, 0));
+    for max_depth in [0, 1, 2, 3, 5, 9, 100] {
+        for options in OPTIONS.map(|options| TestOptions { max_depth, ..options }) {
+            let expected = options.expected_visits(tree.path());
+            for threads in [1, 3] {
+                options.check(&tree, &expected, threads);
             }
         }
     }
