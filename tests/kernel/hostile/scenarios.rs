@@ -138,11 +138,7 @@ impl Scenario {
     }
 
     pub fn directory(&self, batch: Batch) -> Directory {
-        let answers = self.answers.clone();
-        let at =
-            move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
-        let answers = move |place| at(place).unwrap_or(Answer::End);
-        Directory { cookie: self.cookie, batch, ..Directory::of_files(answers) }
+        Directory { cookie: self.cookie, batch, ..Directory::that_answers(self.answers.clone()) }
     }
 
     /// Returns all entries except dots, each name up to its first NUL.

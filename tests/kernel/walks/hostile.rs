@@ -41,17 +41,12 @@ pub fn record(name: &[u8], d_type: u8) -> Answer {
 /// Returns a directory with these children, which ends with `end`.
 fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
     let records = children.iter().map(|child| record(&child.name, child.d_type));
-    let answers: Vec<_> = dots().into_iter().chain(records).chain([end]).collect();
+    let answers = dots().into_iter().chain(records).chain([end]).collect();
     let lookup = move |name: &[u8]| {
         let child = children.iter().find(|child| child.name == name);
         child.map_or(Err(ENOENT), |child| child.node.clone())
     };
-    let answer =
-        move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
-    Directory {
-        lookup: Arc::new(lookup),
-        ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End))
-    }
+    Directory { lookup: Arc::new(lookup), ..Directory::that_answers(answers) }
 }
 
 pub fn directory(children: Vec<Child>) -> Directory {

@@ -2,18 +2,18 @@
 
 use super::comb;
 use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
-use super::hostile::{leaf, record};
+use super::hostile::{dir, directory, leaf, record};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::fuse::{self, Batch, Directory, Node, Server};
-use crate::hostile::{dots, served};
+use crate::hostile::served;
 use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests, errors_between, next};
 use crate::support::tree::{self, make};
 use crate::trap;
 use lendir::{Order, Walk};
 use libc::{
-    DT_DIR, DT_UNKNOWN, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV,
-    c_int, c_long,
+    DT_UNKNOWN, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int,
+    c_long,
 };
 use rustix::thread::gettid;
 use std::fs;
@@ -251,14 +251,5 @@ fn slow(names: u64, batch: Batch, lookups: &Arc<AtomicU64>) -> Directory {
             }
         })
     };
-    let answers: Vec<_> =
-        dots().into_iter().chain([b"a", b"b"].map(|name| record(name, DT_DIR))).collect();
-    let lookup =
-        move |name: &[u8]| Ok(Node::Directory(if name == b"a" { leaf() } else { large.clone() }));
-    let answer =
-        move |place| usize::try_from(place).ok().and_then(|at: usize| answers.get(at).cloned());
-    Directory {
-        lookup: Arc::new(lookup),
-        ..Directory::of_files(move |place| answer(place).unwrap_or(fuse::Answer::End))
-    }
+    directory(vec![dir("a", leaf()), dir("b", large)])
 }
