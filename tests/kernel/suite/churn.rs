@@ -10,7 +10,7 @@ use super::contents::most;
 use crate::mounted::Mounted;
 use crate::signals::{self, Storm};
 use crate::support::machine;
-use crate::support::scan::all;
+use crate::support::scan::{Found, all, all_again};
 use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, Mode, mkdirat, mknodat, renameat, unlinkat};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,35 +54,25 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
     let path = mounted.at.join(most().to_string());
     let mut buffers = CAPACITIES.map(Buffer::with_capacity);
     let begin = Instant::now();
+    let check = |found: &[Found], what: &str| {
+        let mut times = vec![0_u8; most()];
+        let numbers =
+            found.iter().filter_map(|entry| std::str::from_utf8(&entry.name).ok()?.parse().ok());
+        numbers.for_each(|number: usize| times[number] += 1);
+        let wrong = times.iter().position(|times| *times != 1);
+        assert_eq!(wrong, None, "{what}: a remaining entry did not come once");
+    };
     loop {
         for buffer in &mut buffers {
             let what = format!("{buffer:?}");
             let dir = lendir::open(&path).unwrap();
             let mut entries = Entries::new(&dir, buffer);
             for _ in ["opened", "rewound"] {
-                let mut times = vec![0_u8; most()];
-                while let Some(entry) = entries.next().unwrap() {
-                    if let Some(index) = entry.numeric_name() {
-                        times[index as usize] += 1;
-                    }
-                }
-                let wrong = times.iter().position(|times| *times != 1);
-                assert_eq!(wrong, None, "{what}: a remaining entry did not come once");
+                check(&all(&mut entries), &what);
                 entries.rewind().unwrap();
             }
         }
-        let mut marked = lendir::read_dir(&path).unwrap();
-        marked.rewind().unwrap();
-        let mut times = vec![0_u8; most()];
-        while let Some(entry) = marked.next().unwrap() {
-            if let Some(index) = entry.numeric_name() {
-                times[index as usize] += 1;
-            }
-        }
-        assert!(
-            times.iter().all(|times| *times == 1),
-            "with a marker: a remaining entry did not come once"
-        );
+        check(&all_again(lendir::read_dir(&path).unwrap()), "with a marker");
         if begin.elapsed() > duration {
             break;
         }
