@@ -8,7 +8,7 @@ use crate::support::machine::runs_long;
 use crate::support::scan::errno;
 use crate::support::tree::{Random, make};
 use crate::trap;
-use lendir::{Dir, Entry, StatxFlags, WalkEntry};
+use lendir::{Dir, Entry, StatxFlags};
 use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +40,19 @@ enum Call {
     Stat,
     Statx,
     Request(Request),
+}
+
+/// Makes a call about an `Entry` or a `WalkEntry`.
+macro_rules! make {
+    ($entry:expr, $call:expr) => {
+        match $call {
+            Call::FileType => drop($entry.file_type()),
+            Call::Stat => drop($entry.stat()),
+            Call::Statx => drop($entry.statx(StatxFlags::BASIC_STATS)),
+            Call::Request(Skip) => $entry.skip_subtree(),
+            Call::Request(_) => $entry.follow(),
+        }
+    };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +217,9 @@ impl Case {
                 walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
             {
                 if entry.depth() == 1 {
-                    self.call_all(&entry, entry.name(), &mut place, &mut yielded);
+                    self.call_all(entry.name(), &mut place, &mut yielded, |call| {
+                        make!(entry, call);
+                    });
                 } else {
                     outcome
                         .entered
@@ -235,19 +250,14 @@ impl Case {
     }
 
     fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, yielded: &mut Vec<String>) {
-        match self.reader {
-            Reader::Find | Reader::Midway => {
-                let mut wanted = |entry: &Entry<'_>| {
-                    self.call_all(entry, entry.name(), place, yielded);
-                    self.reader == Reader::Midway && entry.name() == b"d"
-                };
-                assert_eq!(dir.find(&mut wanted).unwrap().is_some(), self.reader == Reader::Midway);
-            }
-            _ => {
-                while let Some(entry) = dir.next().unwrap() {
-                    self.call_all(&entry, entry.name(), place, yielded);
-                }
-            }
+        let mut wanted = |entry: &Entry<'_>| {
+            self.call_all(entry.name(), place, yielded, |call| make!(entry, call));
+            self.reader == Reader::Midway && entry.name() == b"d"
+        };
+        if self.reader == Reader::Next {
+            while dir.next().unwrap().map(|entry| wanted(&entry)).is_some() {}
+        } else {
+            assert_eq!(dir.find(wanted).unwrap().is_some(), self.reader == Reader::Midway);
         }
     }
 
@@ -264,17 +274,17 @@ impl Case {
 
     fn call_all(
         &self,
-        entry: &impl MakeCall,
         name: &[u8],
         place: &mut Place,
         yielded: &mut Vec<String>,
+        make: impl Fn(Call),
     ) {
         let name = std::str::from_utf8(name).unwrap();
         let is_changed = name == "d";
         if is_changed {
             place.put(self.in_place[0]);
         }
-        self.calls[name].iter().for_each(|call| entry.make(*call));
+        self.calls[name].iter().copied().for_each(make);
         if is_changed {
             place.put(self.in_place[1]);
         }
@@ -323,28 +333,6 @@ impl Place {
 fn of_root(error: &lendir::Error, root: &Path) -> (String, c_int) {
     (error.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned(), errno(error))
 }
-
-trait MakeCall {
-    fn make(&self, call: Call);
-}
-
-macro_rules! make_call {
-    ($($entry:ident),*) => {$(
-        impl MakeCall for $entry<'_> {
-            fn make(&self, call: Call) {
-                match call {
-                    Call::FileType => drop(self.file_type()),
-                    Call::Stat => drop(self.stat()),
-                    Call::Statx => drop(self.statx(StatxFlags::BASIC_STATS)),
-                    Call::Request(Skip) => self.skip_subtree(),
-                    Call::Request(_) => self.follow(),
-                }
-            }
-        }
-    )*};
-}
-
-make_call!(Entry, WalkEntry);
 
 /// A walk enters and opens what the model says, for random queries and requests.
 #[test]
