@@ -59,7 +59,7 @@ impl TestOptions {
 
     /// Returns the report of several threads.
     pub fn run_parallel(self, root: impl AsRef<Path>, threads: usize) -> Report {
-        Report::of(self.begin(root).run_parallel(threads).into_iter().flatten())
+        Report::of(self.begin(root).run_parallel(threads, |_| ()))
     }
 
     /// Returns the report of a `Walk` with these options: entries and errors.
@@ -159,15 +159,6 @@ impl Report {
         self.errors.sort_unstable();
         self
     }
-
-    /// Returns this report and the report of another thread as one.
-    fn and(mut self, other: Self) -> Self {
-        self.entries.extend(other.entries);
-        self.first_visits.extend(other.first_visits);
-        self.second_visits.extend(other.second_visits);
-        self.errors.extend(other.errors);
-        self
-    }
 }
 
 /// A walk that has started.
@@ -190,13 +181,16 @@ impl Run {
         }
     }
 
-    /// Returns the remaining visits of each of several threads.
-    fn run_parallel(self, threads: usize) -> Vec<Vec<Visit>> {
-        self.walk.run_parallel(threads, |worker| {
+    /// Returns the remaining visits of several threads. Calls `look` after each visit.
+    fn run_parallel(self, threads: usize, look: impl Fn(&Visitor) + Sync) -> Vec<Visit> {
+        let parts = self.walk.run_parallel(threads, |worker| {
             let mut visitor = Visitor::default();
-            while visitor.take(worker, |_| (), |_| self.options.requests()) {}
+            while visitor.take(worker, |_| (), |_| self.options.requests()) {
+                look(&visitor);
+            }
             visitor.visits
-        })
+        });
+        parts.concat()
     }
 
     /// Continues to the end. Checks that the walk has ended.

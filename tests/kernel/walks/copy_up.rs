@@ -1,12 +1,11 @@
 //! Levels that change while they are closed, but stay in their place. The walk recognises them,
 //! even on overlayfs, which copies a changed directory to another layer with another birth time.
 
-use super::{Report, Run, SORTED, comb, level};
+use super::{Report, SORTED, comb, level};
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
 use crate::support::machine;
 use crate::support::options::TestOptions;
-use crate::support::visits::Visitor;
 use libc::EXDEV;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
 use std::fs::{self, Permissions};
@@ -130,15 +129,9 @@ fn walk(tree: &Path, options: TestOptions, threads: usize, change: &(impl Fn() +
         return run.finish();
     }
     let is_changed = AtomicBool::new(false);
-    let Run { walk, .. } = run;
-    let parts = walk.run_parallel(threads, |worker| {
-        let mut visitor = Visitor::default();
-        while visitor.take(worker, |_| (), |_| options.requests()) {
-            if visitor.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
-                change();
-            }
+    Report::of(run.run_parallel(threads, |visitor| {
+        if visitor.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
+            change();
         }
-        visitor.visits
-    });
-    Report::of(parts.into_iter().flatten())
+    }))
 }

@@ -26,7 +26,7 @@ mod faults {
                         fails: &'static (dyn Fn(u32) -> bool + Sync)| {
                 let run = options.begin(tree);
                 trap::fail(call, errno, fails);
-                let visits = run.run_parallel(4).concat();
+                let visits = run.run_parallel(4, |_| ());
                 let made = trap::made();
                 trap::count(call);
                 let expected: Vec<_> = options.expected_visits(tree).collect();

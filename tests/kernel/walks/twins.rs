@@ -7,9 +7,10 @@ use super::{Report, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::Mounted;
 use crate::support::machine;
-use crate::support::scan::errno;
+use crate::support::options::POST;
 use crate::support::tree::make;
-use lendir::WalkDirs;
+use crate::support::visits::{Requests, Visitor};
+use lendir::Dir;
 use libc::ENOENT;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, StatxFlags, mkdirat, renameat, statat, statx, unlinkat};
@@ -195,33 +196,20 @@ fn threads_refuse_a_twin_of_a_shared_level() {
 /// Returns `true` if the twin has the inode number.
 fn share_with_twin(at: &Path) -> bool {
     let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
-    let tree = at.join("tree");
-    let walk = WalkDirs::options().second_visits(true).open(&tree).unwrap();
+    let run = POST.begin(at.join("tree"));
     let made = place.make();
     let [is_shared, is_done, has_number] = [(); 3].map(|()| AtomicBool::new(false));
-    let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
-    let parts = walk.run_parallel(2, |worker| {
-        let mut report = Report::default();
-        let mut is_first = false;
-        loop {
-            let mut dir = match worker.next() {
-                Ok(Some(dir)) => dir,
-                Ok(None) => return report,
-                Err(error) => {
-                    report.errors.push((relative(error.path()), errno(&error)));
-                    continue;
-                }
-            };
-            let path = relative(dir.path());
+    let parts = run.walk.run_parallel(2, |worker| {
+        let (mut visitor, mut is_first) = (Visitor::default(), false);
+        let mut look = |dir: &Dir<'_>| {
+            let path = dir.path();
             let is_below = path.starts_with("d/d") && path != level(2);
             if dir.is_second_visit() {
                 let twin = statat(dir.fd(), c"z/OUTSIDE", AtFlags::SYMLINK_NOFOLLOW);
                 assert!(twin.is_err(), "the second visit of {} is that of a twin", path.display());
                 is_done.fetch_or(is_first && is_below, SeqCst);
-                report.second_visits.push(path);
-                continue;
+                return;
             }
-            while dir.next().unwrap().is_some() {}
             is_first |= path.as_os_str().is_empty();
             if is_below && is_first {
                 machine::wait(&is_shared, WAIT);
@@ -230,13 +218,14 @@ fn share_with_twin(at: &Path) -> bool {
                 machine::wait(&is_done, WAIT);
                 has_number.store(place.replace().0 == made.0, SeqCst);
             }
-            report.first_visits.push(path);
-        }
+        };
+        while visitor.take(worker, &mut look, |_| Requests::ALL) {}
+        visitor.visits
     });
     if !has_number.load(SeqCst) {
         return false;
     }
-    let report = parts.into_iter().fold(Report::default(), Report::and);
+    let report = Report::of(parts.concat());
     assert_eq!(report.errors, [(level(1), ENOENT)]);
     assert!(
         !report.second_visits.contains(&level(1)) && report.second_visits.contains(&level(0)),
