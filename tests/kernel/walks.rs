@@ -12,6 +12,7 @@ mod mounts;
 mod no_atime;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod openat2;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod parallel;
 mod procfs;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
