@@ -2,7 +2,7 @@
 
 use crate::fixture::{example, mixed, run, run_into, run_on_terminal, run_unprivileged};
 use crate::machine::{can_trace, skip, watchdog};
-use crate::strace::Stepped;
+use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::tree::{Tree, make};
@@ -13,7 +13,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 
 /// Runs `command` without privileges. Returns the sorted lines of its output, the number of its
 /// errors, and its exit status.
@@ -351,6 +350,15 @@ fn copy_keeps_contents_modes_links_and_holes() {
     }
 }
 
+/// Copies `from` while strace injects these faults. Returns the exit status and the errors.
+fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
+    let mut strace = Command::new("timeout"); // a copy that never ends fails the test
+    strace.args(["20", "strace", "-qq", "-o", "/dev/null"]).args(faults);
+    strace.arg(example("copy").get_program()).args(["from", "to"]);
+    let output = run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 /// If the original of a directory cannot be opened, the copy keeps the mode 0700 that `copy` made
 /// it with.
 #[test]
@@ -368,11 +376,11 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
             fs::set_permissions(from.join(path), Permissions::from_mode(mode)).unwrap();
         }
         let inject = |call, number| format!("inject={call}:error=EIO:when={number}");
-        let mut strace = Command::new("strace");
-        strace.args(["-qq", "-o", "/dev/null", "-e", "trace=openat,openat2"]);
-        strace.args(["-e", &inject("openat2", openat2), "-e", &inject("openat", openat)]);
-        strace.arg(example("copy").get_program()).args(["from", "to"]);
-        run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
+        let faults = [inject("openat2", openat2), inject("openat", openat)];
+        copy_with_faults(
+            &tree,
+            &["-e", "trace=openat,openat2", "-e", &faults[0], "-e", &faults[1]],
+        );
         for path in ["a", "a/private"] {
             let at = tree.path();
             let mode = |tree: &str| {
@@ -383,15 +391,6 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
             assert!(copy == mode("from") || copy == 0o700, "{path}: {copy:o}, {openat2}, {openat}");
         }
     }
-}
-
-/// Copies `from` while strace injects these faults. Returns the exit status and the errors.
-fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
-    let mut strace = Command::new("timeout"); // a copy that never ends fails the test
-    strace.args(["20", "strace", "-qq", "-o", "/dev/null"]).args(faults);
-    strace.arg(example("copy").get_program()).args(["from", "to"]);
-    let output = run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
-    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 /// Each call that makes an entry in TO fails as if TO had been removed.
@@ -463,24 +462,12 @@ fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
 /// Swaps a directory of the original or of the copy for a link after each call of the program.
 #[test]
 fn copy_writes_nowhere_else_whatever_is_swapped() {
-    const TEST: &str = "copy_writes_nowhere_else_whatever_is_swapped";
-    const CALLS: [&str; 6] =
-        ["openat", "openat2", "getdents64", "mkdirat", "fchmod", "?newfstatat"];
-    if !can_trace(TEST) {
-        return;
-    }
-    let _watchdog = watchdog();
-    let swaps = thread::scope(|scope| {
-        let steps = |swapped| {
-            let steps =
-                move |call| (1..).map_while(move |step| swap_while_copying(swapped, call, step));
-            move || CALLS.into_iter().flat_map(steps).filter(|is_swapped| *is_swapped).count()
-        };
-        let dirs = ["up", "up/from", "up/from/sub", "up/to", "up/to/sub"];
-        let all = dirs.map(|swapped| scope.spawn(steps(swapped)));
-        all.map(|thread| thread.join().unwrap()).iter().sum::<usize>()
-    });
-    assert!(swaps > 50, "{swaps} swaps");
+    swap_after_each_call(
+        "copy_writes_nowhere_else_whatever_is_swapped",
+        &["up", "up/from", "up/from/sub", "up/to", "up/to/sub"],
+        &["openat", "openat2", "getdents64", "mkdirat", "fchmod", "?newfstatat"],
+        swap_while_copying,
+    );
 }
 
 #[test]

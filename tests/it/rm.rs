@@ -2,8 +2,8 @@
 
 use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
-use crate::machine::{can_trace, runs_long, skip, watchdog};
-use crate::strace::Stepped;
+use crate::machine::{runs_long, skip, watchdog};
+use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::tree::{self, Tree};
 use crate::visits::{Requests, Visit, collect_visits};
 use lendir::WalkDirs;
@@ -189,11 +189,11 @@ fn rm_stays_in_its_tree_whatever_is_swapped() {
 
 /// Two ancestors of the root, the root, and a child.
 const DIRS: [&str; 4] = ["up", "up/parent", "up/parent/root", "up/parent/root/sub"];
-const ROOT: usize = 2;
+const ROOT: &str = DIRS[2];
 
 /// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
 /// directory still existed, or `None` if the program made fewer calls.
-fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
+fn swap_while_removing(dir: &str, call: &str, step: usize) -> Option<bool> {
     let at = Tree::new(|at| {
         tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
         tree::make(&at.join("tree"), &["first/entry"]);
@@ -204,13 +204,13 @@ fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
         );
     });
     let mut rm = example("rm");
-    rm.args(["-r", "first", DIRS[ROOT]]).current_dir(at.path().join("tree"));
+    rm.args(["-r", "first", ROOT]).current_dir(at.path().join("tree"));
     let mut stepped = Stepped::start(&rm, call, step);
     if !stepped.wait() {
         return None;
     }
-    let (swapped, victim) = (at.path().join("tree").join(DIRS[index]), at.path().join("victim"));
-    let victim = victim.join(if index > ROOT { "sub" } else { DIRS[index] });
+    let (swapped, victim) = (at.path().join("tree").join(dir), at.path().join("victim"));
+    let victim = victim.join(if dir.len() > ROOT.len() { "sub" } else { dir });
     let before = all_below(&at.path().join("victim"));
     let is_first_whole = at.path().join("tree/first/entry").exists();
     let is_swapped = fs::rename(&swapped, at.path().join("aside")).is_ok();
@@ -221,8 +221,8 @@ fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
     let all = all_below(at.path());
     let own = all.iter().filter(|path| path.ends_with("file")).count() - 3;
     let is_allowed = all_below(&at.path().join("victim")) == before
-        || index < ROOT && own == 4 && is_first_whole;
-    assert!(is_allowed, "{}, {call} {step}: {all:#?}", DIRS[index]);
+        || dir.len() < ROOT.len() && own == 4 && is_first_whole;
+    assert!(is_allowed, "{dir}, {call} {step}: {all:#?}");
     Some(is_swapped)
 }
 
@@ -232,22 +232,10 @@ fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
 /// removed the entry in the first root, the victim must stay.
 #[test]
 fn rm_removes_one_tree_whatever_is_swapped() {
-    const TEST: &str = "rm_removes_one_tree_whatever_is_swapped";
-    const CALLS: [&str; 5] = ["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"];
-    if !can_trace(TEST) {
-        return;
-    }
-    let _watchdog = watchdog();
-    let swaps = thread::scope(|scope| {
-        let steps = |index| {
-            move || {
-                let steps =
-                    |call| (1..).map_while(move |step| swap_while_removing(index, call, step));
-                CALLS.into_iter().flat_map(steps).filter(|is_swapped| *is_swapped).count()
-            }
-        };
-        let all: Vec<_> = (0..DIRS.len()).map(|index| scope.spawn(steps(index))).collect();
-        all.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
-    });
-    assert!(swaps > 50, "{swaps} swaps");
+    swap_after_each_call(
+        "rm_removes_one_tree_whatever_is_swapped",
+        &DIRS,
+        &["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"],
+        swap_while_removing,
+    );
 }

@@ -1,12 +1,13 @@
 //! System calls, as strace shows them.
 
-use crate::support::machine::can_trace;
+use crate::support::machine::{can_trace, watchdog};
 use crate::support::process;
 use crate::support::scratch::Scratch;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 /// A guard: system calls are counted while it lives.
 pub struct Counted;
@@ -149,6 +150,30 @@ fn name_of(line: &str) -> &str {
         "mmap2" => "mmap",
         call => call,
     }
+}
+
+/// Calls `swap` with each of `swapped`, each of `calls` and a number, from 1 on, until `swap`
+/// returns `None`, because the program makes fewer calls. Otherwise `swap` returns whether it has
+/// swapped something. Reports that `test` is skipped without strace.
+pub fn swap_after_each_call(
+    test: &str,
+    swapped: &[&str],
+    calls: &[&str],
+    swap: fn(&str, &str, usize) -> Option<bool>,
+) {
+    if !can_trace(test) {
+        return;
+    }
+    let _watchdog = watchdog();
+    let count = |swapped| {
+        let steps = |call| (1..).map_while(move |step| swap(swapped, call, step));
+        calls.iter().flat_map(|call| steps(call)).filter(|is_swapped| *is_swapped).count()
+    };
+    let swaps: usize = thread::scope(|scope| {
+        let all: Vec<_> = swapped.iter().map(|swapped| scope.spawn(|| count(swapped))).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(swaps > 50, "{swaps} swaps");
 }
 
 /// A process that strace stops after one of its system calls.
