@@ -1,6 +1,7 @@
 //! Mounts that last as long as their test, in a mount namespace that no other test sees.
 
 use crate::file_systems::{Contents, FileSystem};
+use crate::support::machine;
 use crate::support::process::{Process, in_thread};
 use crate::support::scratch::Scratch;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
@@ -82,6 +83,11 @@ pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result
         isolate().map_err(|error| format!("the right to mount ({})", io::Error::from(error)))?;
         Ok(test(scratch))
     })
+}
+
+/// Runs `test` [in its own namespace](in_own_namespace), or reports that `row` is skipped.
+pub fn isolated<T: Send>(row: &str, test: impl FnOnce(&Path) -> T + Send) {
+    machine::skip_unless(row, in_own_namespace(test));
 }
 
 /// Runs a script that mounts something at `at`. Returns the shell, which is the server by then or

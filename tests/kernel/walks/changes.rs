@@ -2,8 +2,7 @@
 //! `tests/it/walk_dirs_bounds.rs` has the changes that need no root.
 
 use super::{Report, SORTED, comb, level};
-use crate::mounted::in_own_namespace;
-use crate::support::machine;
+use crate::mounted::isolated;
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
 use crate::support::tree::make;
@@ -138,14 +137,13 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 /// outside.
 #[test]
 fn moved_directories_lose_only_themselves() {
-    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
-    machine::skip_unless("walk: changes between two steps", outcome);
+    isolated("walk: changes between two steps", |scratch| check_all(&changes(), scratch));
 }
 
 /// A walk reopens closed levels by name if it lost the permission to use `..` meanwhile.
 #[test]
 fn walk_reopens_levels_by_name_if_dots_fail() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: no search permission for levels to reopen", |scratch| {
         as_nobody(|| {
             let changes = [
                 // Two levels above, `..` leads through this one.
@@ -169,8 +167,6 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
             check_all(&changes, scratch);
         });
     });
-    let row = "walk: no search permission for levels to reopen";
-    machine::skip_unless(row, outcome);
 }
 
 fn allow(mode: u32, dir: &Path) {

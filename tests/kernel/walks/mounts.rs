@@ -2,8 +2,7 @@
 
 use super::changes::{CLOSED, Change, DEPTH, change, check_all};
 use super::{OPTIONS, Report, check_ways, comb, level};
-use crate::mounted::in_own_namespace;
-use crate::support::machine;
+use crate::mounted::isolated;
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::make;
 use crate::support::visits::{Requests, collect_visits, directories, errors};
@@ -24,7 +23,7 @@ fn detach(at: &Path) {
 
 #[test]
 fn same_mount_skips_mount_points() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: mount points", |scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
         make(
@@ -42,14 +41,13 @@ fn same_mount_skips_mount_points() {
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
     });
-    machine::skip_unless("walk: mount points", outcome);
 }
 
 /// `d_type` of an entry at a mount point is the type of the covered file. `stat` describes what is
 /// mounted there.
 #[test]
 fn mount_point_has_the_covered_type() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: types of mount points", |scratch| {
         let tree = scratch.join("tree");
         make(&tree, &["device", "directory/"]);
         mount_bind("/dev/null", tree.join("device")).unwrap();
@@ -68,7 +66,6 @@ fn mount_point_has_the_covered_type() {
             assert_ne!(mounted.st_dev, fstat(entry.dir_fd()).unwrap().st_dev);
         }
     });
-    machine::skip_unless("walk: types of mount points", outcome);
 }
 
 /// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount
@@ -86,7 +83,7 @@ fn same_mount_skips_links_to_bind_mounts() {
         ("4", "d/e"),
         ("5", "../other/below"),
     ];
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: links to other mounts", |scratch| {
         let (tree, other) = (scratch.join("tree"), scratch.join("other"));
         make(&tree, &["d/e/file", "bind/", "z/"]);
         make(&other, &["below/file"]);
@@ -114,9 +111,7 @@ fn same_mount_skips_links_to_bind_mounts() {
             assert_eq!(directories(&visits), expected, "{options:?}");
             assert!(errors(&visits).is_empty(), "{options:?}: {visits:?}");
         }
-        8
     });
-    machine::skip_unless("walk: links to other mounts", outcome);
 }
 
 /// A link to an ancestor is a loop at each place where its directory is mounted, although the
@@ -124,7 +119,7 @@ fn same_mount_skips_links_to_bind_mounts() {
 #[test]
 fn walk_finds_loops_below_bind_mounts() {
     const PLACES: [&str; 3] = ["x", "y", "z"];
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: loops below mounts", |scratch| {
         let (tree, mounted) = (scratch.join("tree"), scratch.join("mounted"));
         make(scratch, &["mounted/", "tree/x/c/", "tree/y/c/", "tree/z/c/"]);
         symlink("..", mounted.join("up")).unwrap();
@@ -137,7 +132,6 @@ fn walk_finds_loops_below_bind_mounts() {
         let links = PLACES.map(|place| tree.join(place).join("c/up"));
         assert_eq!(loops, links.each_ref().map(|link| (&**link, ELOOP)));
     });
-    machine::skip_unless("walk: loops below mounts", outcome);
 }
 
 fn check_mounts(tree: &Path, points: &[&str]) {
@@ -216,6 +210,5 @@ fn changes() -> [Change; 7] {
 
 #[test]
 fn mount_changes_lose_only_covered_directories() {
-    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
-    machine::skip_unless("walk: mounted and unmounted midway", outcome);
+    isolated("walk: mounted and unmounted midway", |scratch| check_all(&changes(), scratch));
 }

@@ -1,8 +1,7 @@
 //! The option `no_atime`, which leaves the access times of directories unchanged if the kernel
 //! permits it.
 
-use crate::mounted::in_own_namespace;
-use crate::support::machine;
+use crate::mounted::isolated;
 use crate::support::process::{NOBODY, as_nobody};
 use crate::support::tree::make;
 use lendir::{Walk, WalkDirs};
@@ -86,7 +85,7 @@ fn changed(root: &Path, read: impl FnOnce() -> usize) -> Vec<&'static str> {
 
 #[test]
 fn no_atime_keeps_access_times() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: access times", |scratch| {
         let root = make_tree(scratch);
         for (reader, read) in READERS {
             assert_eq!(changed(&root, || read(&root, false)), DIRS, "{reader}, by default");
@@ -94,14 +93,13 @@ fn no_atime_keeps_access_times() {
             assert_eq!(changed(&root, || read(&root, true)), none, "{reader}, with `no_atime`");
         }
     });
-    machine::skip_unless("walk: access times", outcome);
 }
 
 /// The kernel refuses the flag to users who do not own a directory. Each directory is opened all
 /// the same, and a directory of the user below the others keeps its access time.
 #[test]
 fn refused_no_atime_reads_all_the_same() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: access times of others", |scratch| {
         let root = make_tree(scratch);
         chown(root.join("a/b"), Some(NOBODY), Some(NOBODY)).unwrap();
         let others = ["", "a", "mount", "mount/c", "target"];
@@ -110,5 +108,4 @@ fn refused_no_atime_reads_all_the_same() {
             assert_eq!(changed, others, "{reader}");
         }
     });
-    machine::skip_unless("walk: access times of others", outcome);
 }

@@ -3,8 +3,7 @@
 //! birth time. Other mounts in the level do not cover directories there.
 
 use super::{Report, SORTED, TestOptions, comb, level};
-use crate::mounted::in_own_namespace;
-use crate::support::machine;
+use crate::mounted::isolated;
 use crate::support::tree::make;
 use crate::support::visits::{Requests, collect_visits, directories, errors};
 use libc::ENOENT;
@@ -38,7 +37,7 @@ fn walk(tree: &Path, options: TestOptions, closed: usize, covers: bool) -> [Repo
 /// root's. Otherwise the walk may find the level or lose it. The rest is complete.
 #[test]
 fn level_mounted_on_itself_loses_only_itself() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: a closed level is mounted on itself", |scratch| {
         for closed in CLOSED {
             for number in 0..8 {
                 let [covers, second_visits, is_on_one_mount] =
@@ -72,14 +71,13 @@ fn level_mounted_on_itself_loses_only_itself() {
             }
         }
     });
-    machine::skip_unless("walk: a closed level is mounted on itself", outcome);
 }
 
 /// In a directory that was moved out of the root's bind mount, `..` is `ENOENT`. A link there is an
 /// error, because the walk cannot check whether the link is a loop.
 #[test]
 fn link_outside_the_bind_mount_is_an_error() {
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: a followed link outside of the bind mount", |scratch| {
         make(scratch, &["a/b/x/sub/", "target/in/", "mount/"]);
         symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
         let root = scratch.join("mount");
@@ -93,6 +91,4 @@ fn link_outside_the_bind_mount_is_an_error() {
         assert_eq!(directories(&visits), ["", "x", "x/sub"].map(|path| root.join(path)));
         assert_eq!(errors(&visits), [(&*root.join("x/link"), ENOENT)]);
     });
-    let row = "walk: a followed link outside of the bind mount";
-    machine::skip_unless(row, outcome);
 }

@@ -3,7 +3,7 @@
 
 use super::{OPTIONS, Report, comb, level};
 use crate::file_systems::FileSystem;
-use crate::mounted::in_own_namespace;
+use crate::mounted::isolated;
 use crate::suite::churn::Over;
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
@@ -211,7 +211,7 @@ fn racing_mounts_are_never_entered() {
     const LEVELS: usize = 8;
     let _watchdog = machine::watchdog();
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
-    let outcome = in_own_namespace(|scratch| {
+    isolated("walk: mounted and unmounted meanwhile", |scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, LEVELS);
         make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
@@ -257,5 +257,4 @@ fn racing_mounts_are_never_entered() {
             }
         });
     });
-    machine::skip_unless("walk: mounted and unmounted meanwhile", outcome);
 }
