@@ -5,11 +5,11 @@ use crate::machine::{can_trace, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
-use crate::support::tree::{Tree, make};
+use crate::support::tree::{Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -152,7 +152,7 @@ fn example_reports_errors_and_reads_the_rest() {
         mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // no process writes to it
     });
     for denied in ["a/denied", "a/locked"] {
-        fs::set_permissions(tree.path().join(denied), Permissions::from_mode(0o000)).unwrap();
+        chmod(tree.path().join(denied), 0o000);
     }
     let check =
         |name, args: &[&str], lines: &[&str], errors| check(name, tree.path(), args, lines, errors);
@@ -317,7 +317,7 @@ fn copy_keeps_contents_modes_links_and_holes() {
         sparse.write_all(b"data").unwrap();
         sparse.set_len(2 * DATA).unwrap();
         for (path, mode) in [("ro", 0o555), ("z", 0o640), ("", 0o711)] {
-            fs::set_permissions(at.join("from").join(path), Permissions::from_mode(mode)).unwrap();
+            chmod(at.join("from").join(path), mode);
         }
     });
     let [from, to] = ["from", "from/to"].map(|name| tree.path().join(name));
@@ -338,7 +338,7 @@ fn copy_keeps_contents_modes_links_and_holes() {
         .map(|at| tree.path().join(at).join("sparse").metadata().unwrap().blocks());
     assert!(blocks[1] <= blocks[0], "{blocks:?} blocks");
     for made in [&from, &to] {
-        fs::set_permissions(made.join("ro"), Permissions::from_mode(0o755)).unwrap();
+        chmod(made.join("ro"), 0o755);
     }
     let exists = "copy: File exists (os error 17)\n";
     for to in ["from", "from/z", "/", ".", "from/.."] {
@@ -373,7 +373,7 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
         let tree = Tree::of(&["from/a/private/file"]);
         let from = tree.path().join("from");
         for (path, mode) in [("a/private", 0o700), ("a", 0o755), ("", 0o755)] {
-            fs::set_permissions(from.join(path), Permissions::from_mode(mode)).unwrap();
+            chmod(from.join(path), mode);
         }
         let inject = |call, number| format!("inject={call}:error=EIO:when={number}");
         let faults = [inject("openat2", openat2), inject("openat", openat)];
@@ -522,7 +522,7 @@ fn compare_reports_unreadable_entries_as_errors() {
     for (locked, mode) in [("l/b", 0), ("r/b", 0), ("l/b", 0o400), ("r/b/file", 0)] {
         let tree = Tree::of(&["l/b/c/d", "l/b/file", "l/z", "r/b/c/e", "r/b/file", "r/y"]);
         let allow = |mode| {
-            fs::set_permissions(tree.path().join(locked), Permissions::from_mode(mode)).unwrap();
+            chmod(tree.path().join(locked), mode);
         };
         allow(mode);
         let (status, lines, errors) = outputs("compare", tree.path(), &["l", "r"]);

@@ -10,9 +10,9 @@ use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
 use crate::support::process;
 use crate::support::scratch::Scratch;
+use crate::support::tree::chmod;
 use std::fmt::Write;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -189,7 +189,7 @@ pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
     }
     let counts = Scratch::new();
     // The part may run as an ordinary user.
-    fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap();
+    chmod(counts.path(), 0o777);
     let file = counts.path().join("out");
     let mut callgrind = callgrind(&file);
     callgrind.stderr(Stdio::null()); // a warning for each walk: valgrind does not know `openat2`

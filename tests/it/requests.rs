@@ -4,13 +4,13 @@ use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process::as_nobody;
 use crate::support::scan::{ORDERS, errno};
-use crate::support::tree::{self, Random, Tree};
+use crate::support::tree::{self, Random, Tree, chmod};
 use crate::visits::{Requests, directories, expected_visits};
 use lendir::{Dir, Entry, FileType, Listing, StatxFlags, WalkDirs};
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -293,7 +293,7 @@ fn enter_unreadable_directories() {
         below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
     }
     for path in all.iter().rev() {
-        fs::set_permissions(path, Permissions::from_mode(0o300)).unwrap();
+        chmod(path, 0o300);
     }
     for max_open in [4, 32] {
         for second_visits in [false, true] {

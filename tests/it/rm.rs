@@ -4,12 +4,12 @@ use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
 use crate::machine::{runs_long, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
-use crate::support::tree::{self, Tree};
+use crate::support::tree::{self, Tree, chmod};
 use crate::visits::{Requests, Visit, collect_visits};
 use lendir::WalkDirs;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -100,7 +100,7 @@ fn rm_removes_the_same_entries_as_gnu() {
     let make = |at: &Path| {
         for (mode, below) in dirs() {
             tree::make(at, &[format!("{}/{below}", path(mode, below))]);
-            fs::set_permissions(at.join(path(mode, below)), Permissions::from_mode(mode)).unwrap();
+            chmod(at.join(path(mode, below)), mode);
         }
     };
     let kept = assert_same(make, &["-r", "all"]);
@@ -114,8 +114,7 @@ fn rm_removes_the_same_entries_as_gnu() {
 fn rm_error_has_its_path() {
     let tree = Tree::of(&["dir/locked/below/file"]);
     symlink("dir", tree.path().join("link")).unwrap();
-    fs::set_permissions(tree.path().join("dir/locked/below"), Permissions::from_mode(0o500))
-        .unwrap();
+    chmod(tree.path().join("dir/locked/below"), 0o500);
     for (args, report) in [
         (&["-r", "dir"][..], "dir/locked/below/file: Permission denied (os error 13)"),
         (&["-r", "./dir/..//"], "./dir/..//: Operation not permitted (os error 1)"),

@@ -5,14 +5,14 @@ use crate::support::machine::Watchdog;
 use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
 use crate::support::scan::errno;
-use crate::support::tree::{self, Tree};
+use crate::support::tree::{self, Tree, chmod};
 use crate::visits::{Requests, Skip, Visit, What, collect_visits, expected_visits, in_one_order};
 use crate::walk_dirs_bounds::leave_room;
 use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
 use rustix::io::Errno;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
@@ -182,7 +182,7 @@ fn unreadable_root_is_yielded() {
     process::as_nobody(|| {
         let tree = Tree::of(&["secret/", "z/"]);
         let secret = tree.path().join("secret");
-        fs::set_permissions(&secret, Permissions::from_mode(0o300)).unwrap();
+        chmod(&secret, 0o300);
         let z = tree.path().join("z");
         for mut walk in [POST.build().open(&secret).unwrap(), POST.build().open_all([&secret, &z])]
         {
@@ -300,7 +300,7 @@ fn parent_and_name_leads_to_the_root() {
             let tree =
                 Tree::of(&["cwd/one/", "cwd/a/two/", "cwd/three/", "searched/four/", "cwd/b/"]);
             std::env::set_current_dir(tree.path().join("cwd")).unwrap();
-            fs::set_permissions("../searched", Permissions::from_mode(0o300)).unwrap();
+            chmod("../searched", 0o300);
             symlink("b", "link").unwrap();
             let absolute = tree.path().join("cwd/three");
             for (root, name, removed) in [
@@ -334,7 +334,7 @@ fn parent_and_name_leads_to_the_root() {
                     "{root}"
                 );
             }
-            fs::set_permissions("../searched", Permissions::from_mode(0o600)).unwrap();
+            chmod("../searched", 0o600);
             let error =
                 WalkDirs::options().second_visits(true).open("../searched/four").unwrap_err();
             assert_eq!(errno(&error), libc::EACCES);

@@ -4,20 +4,16 @@ use crate::strace::{Counted, calls, total};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
-use crate::support::tree::{self, Tree};
+use crate::support::tree::{self, Tree, chmod};
 use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-
-fn forbid(dir: &Path) {
-    fs::set_permissions(dir, Permissions::from_mode(0o300)).unwrap();
-}
 
 /// A name, what the caller does with the directory, and the number of errors from its own calls,
 /// which it collects, and from the walk.
@@ -87,7 +83,7 @@ fn check(
 ) {
     let tree = Tree::of(&["a/", "secret/below/", "z/"]);
     let mut secret = tree.path().join("secret");
-    forbid(&secret);
+    chmod(&secret, 0o300);
     if is_link {
         secret = tree.path().join("link");
         symlink("secret", &secret).unwrap();
@@ -272,7 +268,7 @@ fn threads_share_an_unsearchable_level() {
             assert_eq!(dir.name_os(), name);
             dir.read_into(&mut listing).unwrap();
         }
-        fs::set_permissions(tree.path().join("u"), Permissions::from_mode(0o600)).unwrap();
+        chmod(tree.path().join("u"), 0o600);
         let is_given = AtomicBool::new(false);
         let parts = walk.run_parallel(2, |worker| {
             let (mut visits, is_first) = (0, worker.index() == 0);

@@ -9,13 +9,13 @@ use crate::support::machine::runs_long;
 use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests};
 use crate::support::process::as_nobody;
 use crate::support::scan::ORDERS;
-use crate::support::tree::{self, Random, Tree};
+use crate::support::tree::{self, Random, Tree, chmod};
 use lendir::rustix::fs::StatxFlags;
 use lendir::{FileType, OFlags, Order, Walk, walk};
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 /// Compares a walk with its model: in each order, with few descriptors, and with threads that read
@@ -88,7 +88,7 @@ fn unreadable_directory_is_an_error_after_its_entry() {
                         .get(random.below(12))
                         .copied()
                         .unwrap_or(0o700);
-                    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+                    chmod(path, mode);
                 }
             }
             let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
@@ -98,7 +98,7 @@ fn unreadable_directory_is_an_error_after_its_entry() {
         // A directory that is the last entry of its parent, and the root.
         let tree = Tree::of(&["a/b/"]);
         for dir in ["a/b", "a", ""] {
-            fs::set_permissions(tree.path().join(dir), Permissions::from_mode(0o300)).unwrap();
+            chmod(tree.path().join(dir), 0o300);
             let items = check(tree.path(), ENTRY_WALK, dir);
             assert_eq!(items.last().unwrap().what, Err(libc::EACCES), "{dir}");
         }
@@ -111,10 +111,10 @@ fn caller_may_make_a_yielded_directory_readable() {
     as_nobody(|| {
         let tree = Tree::of(&["a/f"]);
         let dir = tree.path().join("a");
-        fs::set_permissions(&dir, Permissions::from_mode(0o000)).unwrap();
+        chmod(&dir, 0o000);
         let mut tree = walk(tree.path()).unwrap();
         assert_eq!(tree.next().unwrap().unwrap().path(), dir);
-        fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+        chmod(&dir, 0o700);
         assert_eq!(tree.next().unwrap().unwrap().name(), b"f");
     });
 }

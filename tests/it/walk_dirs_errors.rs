@@ -1,19 +1,15 @@
 //! Errors of a walk: each comes once, with its path, and the rest is complete.
 
 use crate::support::process::as_nobody;
-use crate::support::tree::{self, Tree};
+use crate::support::tree::{self, Tree, chmod};
 use crate::visits::{Requests, Visit, What, collect_visits, expected_visits, walk};
 use crate::walk_dirs::check;
 use lendir::{Error, OFlags, Order, WalkDirs};
 use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
-use std::fs::{self, File, Permissions, set_permissions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-
-fn chmod(path: &Path, mode: u32) {
-    set_permissions(path, Permissions::from_mode(mode)).unwrap();
-}
 
 /// `from_fd` accepts any descriptor. The error comes from reading it, to the caller or from the
 /// walk.

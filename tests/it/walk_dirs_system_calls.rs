@@ -4,15 +4,14 @@
 use crate::strace::{Counted, totals};
 use crate::support::machine::is_marked;
 use crate::support::process::as_nobody;
-use crate::support::tree::{self, Tree};
+use crate::support::tree::{self, Tree, chmod};
 use crate::system_calls::{has_types, marked};
 use crate::walk_dirs_bounds::leave_room;
 use lendir::{Dir, Listing, WalkDirs};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
 use std::iter;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn walk_all(mut walk: WalkDirs, mut look: impl FnMut(&mut Dir<'_>)) {
@@ -154,7 +153,7 @@ fn unreadable_directory_takes_three_calls() {
         as_nobody(|| {
             let tree = Tree::of(&["1/", "2/", "3/"]);
             for name in ["1", "2", "3"] {
-                fs::set_permissions(tree.path().join(name), Permissions::from_mode(0o300)).unwrap();
+                chmod(tree.path().join(name), 0o300);
             }
             let mut walk = lendir::walk_dirs(tree.path()).unwrap();
             read_all(&mut walk.next().unwrap().unwrap());

@@ -40,7 +40,7 @@ impl Tree {
             let limit = getrlimit(Resource::Nofile);
             setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
         });
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        chmod(dir.path(), 0o755);
         make(dir.path());
         Self(dir)
     }
@@ -75,6 +75,10 @@ pub fn make(at: &Path, paths: &[impl AsRef<str>]) {
             File::create_new(at.join(path)).unwrap();
         }
     }
+}
+
+pub fn chmod(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 /// Makes nested directories named `m`, `depth` levels deep.

@@ -5,10 +5,10 @@ use super::{Report, SORTED, comb, level};
 use crate::mounted::isolated;
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
-use crate::support::tree::make;
+use crate::support::tree::{chmod, make};
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 pub const DEPTH: usize = 8;
@@ -148,18 +148,18 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
             let changes = [
                 // Two levels above, `..` leads through this one.
                 change("a finished level can no longer be searched", |tree, _| {
-                    allow(0o400, &tree.join(level(DEPTH - 2)));
+                    chmod(tree.join(level(DEPTH - 2)), 0o400);
                 })
                 .at(level(DEPTH - 2).join("z")),
                 change("a closed level can be neither read nor searched any more", |tree, _| {
-                    allow(0, &tree.join(level(CLOSED)));
+                    chmod(tree.join(level(CLOSED)), 0);
                 })
                 .refuses([level(CLOSED).join("z")], EACCES),
                 change(
                     "neither a closed level nor its parent can be read or searched any more",
                     |tree, _| {
-                        allow(0, &tree.join(level(CLOSED)));
-                        allow(0, &tree.join(level(CLOSED - 1)));
+                        chmod(tree.join(level(CLOSED)), 0);
+                        chmod(tree.join(level(CLOSED - 1)), 0);
                     },
                 )
                 .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
@@ -167,10 +167,6 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
             check_all(&changes, scratch);
         });
     });
-}
-
-fn allow(mode: u32, dir: &Path) {
-    fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
 }
 
 pub fn check_all(changes: &[Change], scratch: &Path) {
