@@ -193,15 +193,6 @@ impl From<ListedEntry<'_>> for Found {
     }
 }
 
-impl PartialEq<Entry<'_>> for Found {
-    fn eq(&self, entry: &Entry<'_>) -> bool {
-        self.name == entry.name()
-            && self.file_type == entry.d_type()
-            && self.ino == entry.ino()
-            && self.cookie == entry.cookie()
-    }
-}
-
 /// Returns the type of an entry according to `std`, which queries the file system if the directory
 /// lists no types.
 pub fn type_by_std(entry: &DirEntry) -> FileType {

@@ -21,11 +21,8 @@ fn by_name(found: Vec<Found>) -> Vec<Found> {
 /// Checks that these entries come next, in this order.
 fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
-        let entry = entries.next().unwrap();
-        assert!(
-            entry.as_ref().is_some_and(|entry| expected == entry),
-            "{what}: {index}: {expected:?}, not {entry:?}"
-        );
+        let found = entries.next().unwrap().map(|entry| Found::from(&entry));
+        assert_eq!(found.as_ref(), Some(expected), "{what}: {index}");
     }
 }
 
