@@ -16,7 +16,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -131,33 +131,22 @@ fn swap(
 /// of each directory, because it closes no level.
 fn read_ahead(root: &Path) -> Vec<Visit> {
     let mut walk = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
-    let (mut visits, mut numbers) = (Vec::new(), HashMap::new());
-    loop {
-        match walk.next() {
-            Ok(None) => return visits,
-            Ok(Some(entry)) => {
-                let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
-                let number = *numbers.entry(dir.clone()).or_insert_with(|| {
-                    visits.push(Visit {
-                        path: dir,
-                        depth: entry.depth() - 1,
-                        what: What::First(vec![]),
-                    });
-                    visits.len() - 1
-                });
-                let What::First(entries) = &mut visits[number].what else {
-                    panic!("{entry:?} after an error")
-                };
-                entries.push(Found {
-                    name: entry.name().into(),
-                    ino: entry.ino(),
-                    file_type: entry.d_type(),
-                    cookie: 0,
-                });
-            }
-            Err(error) => visits.push(Visit::from(&error)),
-        }
+    let (mut dirs, mut visits) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+    while let Some(entry) = walk.next_ok(|error| visits.push(Visit::from(&error))) {
+        let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
+        dirs.entry(dir).or_default().push(Found {
+            name: entry.name().into(),
+            ino: entry.ino(),
+            file_type: entry.d_type(),
+            cookie: 0,
+        });
     }
+    let first = |(path, entries): (PathBuf, _)| {
+        let depth = path.iter().count();
+        Visit { path, depth, what: What::First(entries) }
+    };
+    visits.extend(dirs.into_iter().map(first)); // a directory before its contents
+    visits
 }
 
 /// Checks each visit of a walk. Returns the number of errors.
