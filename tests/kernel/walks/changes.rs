@@ -119,13 +119,6 @@ fn changes() -> Vec<Change> {
             }
         })
         .refuses(zs(0..=DEPTH), ENOTDIR),
-        change("files take the place of all pending directories", |tree, beside| {
-            for depth in 0..=DEPTH {
-                rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
-                fs::write(tree.join(level(depth)).join("z"), "").unwrap();
-            }
-        })
-        .refuses(zs(0..=DEPTH), ENOTDIR),
     ]
 }
 
