@@ -22,7 +22,7 @@ pub const THREADS: [usize; 3] = [1, 2, 8];
 
 const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
 
-const OPTIONS: [TestOptions; 7] = [
+pub const OPTIONS: [TestOptions; 7] = [
     PLAIN,
     TestOptions { is_sorted: true, ..PLAIN },
     TestOptions { is_on_one_mount: true, ..PLAIN },
@@ -33,7 +33,7 @@ const OPTIONS: [TestOptions; 7] = [
 ];
 
 impl TestOptions {
-    fn begin(self, root: &Path) -> WalkDirs {
+    pub fn begin(self, root: &Path) -> WalkDirs {
         self.build().open(root).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! Requests by name and about entries, with a model of the directories that a walk enters.
 
-use crate::parallel::THREADS;
+use crate::parallel::{OPTIONS, THREADS};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process::as_nobody;
 use crate::support::scan::{ORDERS, errno};
@@ -295,35 +295,25 @@ fn enter_unreadable_directories() {
     for path in all.iter().rev() {
         chmod(path, 0o300);
     }
-    for max_open in [4, 32] {
-        for second_visits in [false, true] {
-            for threads in THREADS {
-                let walk = WalkDirs::options()
-                    .max_open(max_open)
-                    .second_visits(second_visits)
-                    .open(tree.path())
-                    .unwrap();
-                let parts = walk.run_parallel(threads, |worker| {
-                    let mut paths = Vec::new();
-                    while let Some(mut dir) = worker.next().unwrap() {
-                        if dir.is_second_visit() {
-                            continue;
-                        }
-                        dir.skip_subdirs();
-                        for name in below.get(dir.path()).into_iter().flatten() {
-                            dir.enter(name.as_bytes());
-                        }
-                        paths.push(dir.path().to_owned());
+    for options in OPTIONS {
+        for threads in THREADS {
+            let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
+                let mut paths = Vec::new();
+                while let Some(mut dir) = worker.next().unwrap() {
+                    if dir.is_second_visit() {
+                        continue;
                     }
-                    paths
-                });
-                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-                assert_eq!(
-                    paths, all,
-                    "{threads} threads, {max_open} open, second visits {second_visits}"
-                );
-            }
+                    dir.skip_subdirs();
+                    for name in below.get(dir.path()).into_iter().flatten() {
+                        dir.enter(name.as_bytes());
+                    }
+                    paths.push(dir.path().to_owned());
+                }
+                paths
+            });
+            let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+            paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+            assert_eq!(paths, all, "{threads} threads, {options:?}");
         }
     }
 }
