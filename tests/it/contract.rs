@@ -54,23 +54,6 @@ fn removed_directory_ends_without_error() {
 }
 
 #[test]
-fn seek_continues_after_the_entry() {
-    let dir = numbered(MANY);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let mut entries = Entries::new(&fd, &mut buffer);
-    let expected = all(&mut entries);
-    assert_eq!(expected.len(), MANY);
-    for position in (0..MANY).step_by(7).chain([MANY - 1]) {
-        entries.seek(expected[position].cookie).unwrap();
-        let next = entries.next().unwrap().map(|entry| Found::from(&entry));
-        assert_eq!(next.as_ref(), expected.get(position + 1), "after entry {position}");
-    }
-    entries.seek(expected[MANY / 2].cookie).unwrap();
-    assert_eq!(all(&mut entries), expected[MANY / 2 + 1..]);
-}
-
-#[test]
 fn refused_seek_changes_nothing() {
     let dir = numbered(10);
     let fd = lendir::open(dir.path()).unwrap();
