@@ -75,12 +75,7 @@ const CASES: [Case; 10] = [
 ];
 
 /// Walks a tree with such a directory between two others, or with a link to it.
-fn check(
-    (what, read, expected_counts): Case,
-    second_visits: bool,
-    same_mount: bool,
-    is_link: bool,
-) {
+fn check((what, read, expected_counts): Case, [second_visits, same_mount, is_link]: [bool; 3]) {
     let tree = Tree::of(&["a/", "secret/below/", "z/"]);
     let mut secret = tree.path().join("secret");
     chmod(&secret, 0o300);
@@ -140,12 +135,8 @@ fn check(
 fn reader_gets_one_error() {
     as_nobody(|| {
         for case in CASES {
-            for second_visits in [false, true] {
-                for same_mount in [false, true] {
-                    for is_link in [false, true] {
-                        check(case, second_visits, same_mount, is_link);
-                    }
-                }
+            for number in 0..8 {
+                check(case, [1, 2, 4].map(|bit| number & bit != 0));
             }
         }
     });
