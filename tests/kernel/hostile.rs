@@ -4,15 +4,15 @@
 mod requests;
 mod scenarios;
 
-use crate::fuse::{Answer, Batch, Directory, Record, Server};
+use crate::fuse::{Answer, Batch, Directory, Server};
 use crate::mounted::in_own_namespace;
 use crate::signals;
 use crate::support::machine;
 use crate::support::process;
-use crate::support::scan::{ORDERS, Scan, errno, type_by_std};
+use crate::support::scan::{ORDERS, Scan, errno};
 use lendir::{Buffer, Dir, Entries, FileType, Listing, Order};
 use libc::{EINVAL, ESPIPE};
-use scenarios::{Outcome, Scenario, file, long_names, record, scenarios, when};
+use scenarios::{Outcome, Scenario, file, long_names, scenarios, when};
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -88,6 +88,9 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
         };
         let expected = expected.sorted(*order);
         assert_eq!(Scan::from_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
+        for entry in listing.iter().filter(|entry| entry.d_type() != FileType::Unknown) {
+            assert_eq!(entry.file_type(&dir).unwrap(), entry.d_type(), "{case}, not queried");
+        }
         // The descriptor is at the end now, wherever the dots came.
         if scenario.cookie.is_none() && matches!(scenario.lendir, Outcome::All) {
             assert_eq!(
@@ -193,39 +196,6 @@ pub fn long_names_pass() -> bool {
     let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
     let server = Server::mount(vec![scenario.directory(Batch::Full)]).unwrap();
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
-}
-
-/// `d_type` returns the type that the server sends. If that type is unknown, `file_type` queries
-/// it, as `std` does.
-#[test]
-fn types_are_passed_on_or_resolved() {
-    served("hostile::types_are_passed_on_or_resolved", 60, || {
-        let answers = (0..16)
-            .map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) }))
-            .collect();
-        let server =
-            Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
-        let dir = lendir::open(server.path(0)).unwrap();
-        let mut buffer = Buffer::new();
-        let mut listing = Listing::new();
-        listing.read(&dir).unwrap();
-        let mut entries = Entries::new(&dir, &mut buffer);
-        entries.rewind().unwrap();
-        let mut beside = fs::read_dir(server.path(0)).unwrap();
-        for (d_type, listed) in (0..16).zip(&listing) {
-            let listed_type = FileType::from_raw_mode(d_type << 12);
-            let resolved =
-                if listed_type == FileType::Unknown { FileType::RegularFile } else { listed_type };
-            let entry = entries.next().unwrap().unwrap();
-            assert_eq!(entry.d_type(), listed_type);
-            assert_eq!(entry.file_type().unwrap(), resolved);
-            assert_eq!(listed.name(), entry.name());
-            assert_eq!(listed.d_type(), listed_type);
-            assert_eq!(listed.file_type(&dir).unwrap(), resolved);
-            assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
-        }
-        assert_eq!(listing.len(), 16);
-    });
 }
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.
