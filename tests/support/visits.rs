@@ -354,25 +354,21 @@ fn below(
                     continue;
                 }
                 let child = path.join(OsStr::from_bytes(&entry.name));
-                match entry.file_type {
-                    FileType::Directory if !requests.follows => {}
+                let is_entered = match entry.file_type {
                     FileType::Directory | FileType::Symlink if requests.follows => {
-                        match is_entered(&child, depth) {
-                            Ok(true) => {}
-                            Ok(false) => continue,
-                            Err(errno) => {
-                                visits.push(Visit {
-                                    path: child,
-                                    depth: depth + 1,
-                                    what: What::Error(errno),
-                                });
-                                continue;
-                            }
-                        }
+                        is_entered(&child, depth)
                     }
-                    _ => continue,
+                    file_type => Ok(file_type == FileType::Directory),
+                };
+                match is_entered {
+                    Ok(true) => below(&child, depth + 1, second_visits, requests_for, visits),
+                    Ok(false) => {}
+                    Err(errno) => visits.push(Visit {
+                        path: child,
+                        depth: depth + 1,
+                        what: What::Error(errno),
+                    }),
                 }
-                below(&child, depth + 1, second_visits, requests_for, visits);
             }
         }
     }
