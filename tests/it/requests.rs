@@ -252,30 +252,6 @@ fn requests_by_name_enter_what_the_model_enters() {
     }
 }
 
-#[test]
-fn deepest_level_and_second_visit_enter_nothing() {
-    let tree = Tree::of(&["a/b/c/"]);
-    for max_depth in 0..4 {
-        let mut walk =
-            WalkDirs::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
-        let mut visits = Vec::new();
-        while let Some(mut dir) = walk.next().unwrap() {
-            visits.push(dir.depth());
-            for name in ["a", "b", "c", "..", "missing"] {
-                if dir.is_second_visit() || dir.depth() + 1 >= max_depth {
-                    assert!(!dir.enter(name) && !dir.follow_name(name));
-                }
-            }
-        }
-        let deepest = max_depth.saturating_sub(1);
-        assert_eq!(
-            visits,
-            (0..=deepest).chain((0..=deepest).rev()).collect::<Vec<_>>(),
-            "{max_depth}"
-        );
-    }
-}
-
 /// The caller skips the contents of each directory and enters its children by name. So the walk
 /// reads no directory, and needs no permission to read one.
 #[test]

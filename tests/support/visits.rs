@@ -198,7 +198,14 @@ fn ino(dir: BorrowedFd<'_>) -> u64 {
 
 fn second_visit(mut dir: Dir<'_>) -> Visit {
     assert!(dir.next().unwrap().is_none(), "a second visit yields an entry");
+    assert_enters_nothing(&mut dir);
     Visit { path: dir.path().to_owned(), depth: dir.depth(), what: What::Second }
+}
+
+fn assert_enters_nothing(dir: &mut Dir<'_>) {
+    for name in ["m", "..", "missing"] {
+        assert!(!dir.enter(name) && !dir.follow_name(name), "{dir:?}: {name}");
+    }
 }
 
 fn first_visit(
@@ -212,6 +219,9 @@ fn first_visit(
         assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
     }
     assert!(dir.parent_and_name().is_none());
+    if depth + 1 >= requests.max_depth {
+        assert_enters_nothing(&mut dir);
+    }
     let mut found = Vec::new();
     let mut error = None;
     while found.len() < requests.next_calls {
