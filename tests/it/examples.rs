@@ -363,8 +363,7 @@ fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
 /// it with.
 #[test]
 fn copy_gives_no_directory_the_mode_of_its_parent() {
-    const TEST: &str = "copy_gives_no_directory_the_mode_of_its_parent";
-    if !can_trace(TEST) {
+    if !can_trace("copy_gives_no_directory_the_mode_of_its_parent") {
         return;
     }
     // The walk tries both calls. Before it, `copy` opens the two roots.
@@ -396,8 +395,7 @@ fn copy_gives_no_directory_the_mode_of_its_parent() {
 /// Each call that makes an entry in TO fails as if TO had been removed.
 #[test]
 fn copy_reports_that_the_copy_is_gone() {
-    const TEST: &str = "copy_reports_that_the_copy_is_gone";
-    if !can_trace(TEST) {
+    if !can_trace("copy_reports_that_the_copy_is_gone") {
         return;
     }
     let tree = Tree::of(&["from/dir/", "from/file"]);

@@ -155,12 +155,11 @@ fn closed_chain(at: &Path, depth: usize, mode: u32) {
 /// parent.
 #[test]
 fn unsearchable_directories_cost_no_calls() {
-    const TEST: &str = "unreadable::unsearchable_directories_cost_no_calls";
     const LEVELS: usize = 60;
     let cases = || {
         [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)))
     };
-    let parts = calls(TEST, || {
+    let parts = calls("unreadable::unsearchable_directories_cost_no_calls", || {
         as_nobody(|| {
             for (second_visits, mode) in cases() {
                 for depth in [LEVELS, 2 * LEVELS] {
@@ -212,10 +211,9 @@ fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
 /// level cannot be opened, on one thread and on several.
 #[test]
 fn names_that_fail_to_open_cost_no_queries() {
-    const TEST: &str = "unreadable::names_that_fail_to_open_cost_no_queries";
     const LEVELS: usize = 200;
     const THREADS: [usize; 2] = [1, 8];
-    let calls = total(TEST, "statx", || {
+    let calls = total("unreadable::names_that_fail_to_open_cost_no_queries", "statx", || {
         as_nobody(|| {
             for threads in THREADS {
                 let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));

@@ -146,7 +146,6 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 /// descriptors open than `max_open` allows even then.
 #[test]
 fn system_calls_respect_max_open() {
-    const TEST: &str = "walk_dirs_bounds::system_calls_respect_max_open";
     // To reach a level above a link by names, the walk keeps some levels open.
     const WITH_ROOM: usize = 9;
     let cases = || {
@@ -154,7 +153,7 @@ fn system_calls_respect_max_open() {
             .into_iter()
             .flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)))
     };
-    let most = most_open(TEST, || {
+    let most = most_open("walk_dirs_bounds::system_calls_respect_max_open", || {
         for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| {

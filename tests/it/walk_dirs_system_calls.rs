@@ -146,10 +146,9 @@ fn skipped_directory_takes_no_call() {
 
 #[test]
 fn unreadable_directory_takes_three_calls() {
-    const TEST: &str = "walk_dirs_system_calls::unreadable_directory_takes_three_calls";
     // The root is closed, too.
     let expected = [("close", 4), ("openat", 3), ("openat2", 3)];
-    check(TEST, &expected, || {
+    check("walk_dirs_system_calls::unreadable_directory_takes_three_calls", &expected, || {
         as_nobody(|| {
             let tree = Tree::of(&["1/", "2/", "3/"]);
             for name in ["1", "2", "3"] {
@@ -251,12 +250,11 @@ fn closing_a_level_early_takes_five_calls() {
 
 #[test]
 fn way_back_takes_one_call_for_each_level() {
-    const TEST: &str = "way_back_takes_one_call_for_each_level";
     let make = |at: &Path| {
         let levels = [(tree::COMB, 6), (tree::CHAIN, 40), (tree::COMB, 6)];
         tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
     };
-    assert_closed_levels(TEST, make, 4, 32, [40, 0]);
+    assert_closed_levels("way_back_takes_one_call_for_each_level", make, 4, 32, [40, 0]);
 }
 
 #[test]

@@ -74,8 +74,7 @@ impl<'a> Crowd<'a> {
 /// nothing more. A rewind starts again.
 #[test]
 fn entries_report_each_failed_read_once() {
-    const TEST: &str = "faults::entries_report_each_failed_read_once";
-    trapped(TEST, &[SYS_getdents64], |scratch| {
+    trapped("faults::entries_report_each_failed_read_once", &[SYS_getdents64], |scratch| {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
@@ -122,8 +121,7 @@ fn entries_report_each_failed_read_once() {
 /// large as its memory allows.
 #[test]
 fn listing_keeps_entries_before_a_failed_read() {
-    const TEST: &str = "faults::listing_keeps_entries_before_a_failed_read";
-    trapped(TEST, &[SYS_getdents64], |scratch| {
+    trapped("faults::listing_keeps_entries_before_a_failed_read", &[SYS_getdents64], |scratch| {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let rewound = || {
@@ -251,7 +249,6 @@ type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 /// operation.
 #[test]
 fn other_failed_calls_return_their_error() {
-    const TEST: &str = "faults::other_failed_calls_return_their_error";
     const CALLS: [c_long; 7] = [
         SYS_openat,
         SYS_fstatfs,
@@ -261,7 +258,7 @@ fn other_failed_calls_return_their_error() {
         SYS_readlinkat,
         SYS_getdents64,
     ];
-    trapped(TEST, &CALLS, |scratch| {
+    trapped("faults::other_failed_calls_return_their_error", &CALLS, |scratch| {
         let crowd = Crowd::new(scratch);
         let path = crowd.path;
         let parent = lendir::open(path.parent().unwrap()).unwrap();

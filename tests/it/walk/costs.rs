@@ -72,9 +72,8 @@ fn memory_grows_with_the_pending_entries() {
 /// directory into a listing. Twice as many levels take twice as many calls.
 #[test]
 fn walk_makes_the_system_calls_of_walk_dirs() {
-    const TEST: &str = "walk::costs::walk_makes_the_system_calls_of_walk_dirs";
     const LEVELS: usize = 60;
-    let parts = totals(TEST, || {
+    let parts = totals("walk::costs::walk_makes_the_system_calls_of_walk_dirs", || {
         const ALL: usize = usize::MAX;
         let shapes = [
             (tree::chain as Make, 32, ALL),
@@ -113,9 +112,8 @@ fn walk_makes_the_system_calls_of_walk_dirs() {
 /// for lack of descriptors.
 #[test]
 fn each_directory_is_opened_once() {
-    const TEST: &str = "walk::costs::each_directory_is_opened_once";
     const OPENED: usize = 3 * (20 + 80 + 140);
-    let opened = total(TEST, "openat2", || {
+    let opened = total("walk::costs::each_directory_is_opened_once", "openat2", || {
         let tree = Tree::new(|at| {
             let paths = (0..20).flat_map(|a| (0..3).map(move |b| format!("{a}/{b}/c")));
             paths.for_each(|path| fs::create_dir_all(at.join(path)).unwrap());

@@ -36,8 +36,7 @@ struct Sweep<'a> {
 /// Each failed system call is reported once, with its path, and the rest of the walk is complete.
 #[test]
 fn walk_dirs_reports_each_failed_call_once() {
-    const TEST: &str = "walks::faults::walk_dirs_reports_each_failed_call_once";
-    trapped(TEST, &CALLS, |tree| {
+    trapped("walks::faults::walk_dirs_reports_each_failed_call_once", &CALLS, |tree| {
         comb(tree, DEPTH);
         for number in 0..8 {
             let [second_visits, is_on_one_mount, has_types] =
@@ -237,8 +236,7 @@ struct Expected {
 /// its error.
 #[test]
 fn unreadable_directory_needs_a_descriptor() {
-    const TEST: &str = "walks::faults::unreadable_directory_needs_a_descriptor";
-    trapped(TEST, &CALLS, |tree| {
+    trapped("walks::faults::unreadable_directory_needs_a_descriptor", &CALLS, |tree| {
         make(tree, &["a/file", "b/file"]);
         for errno in [EMFILE, ENFILE] {
             let run = SORTED.begin(tree);
@@ -259,10 +257,9 @@ fn unreadable_directory_needs_a_descriptor() {
 /// a vDSO, no filter refuses the time.
 #[test]
 fn walk_closes_new_levels_without_clock() {
-    const TEST: &str = "walks::faults::walk_closes_new_levels_without_clock";
     const CALLS: [c_long; 2] = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
     const TREES: usize = 20;
-    trapped(TEST, &CALLS, |at| {
+    trapped("walks::faults::walk_closes_new_levels_without_clock", &CALLS, |at| {
         for (number, errno) in
             (0..TREES).flat_map(|number| [EPERM, ENOSYS].map(|errno| (number, errno)))
         {

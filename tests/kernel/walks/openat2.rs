@@ -23,8 +23,7 @@ const DEPTH: usize = 6;
 /// containers refuse.
 #[test]
 fn same_mount_works_without_openat2() {
-    const TEST: &str = "walks::openat2::same_mount_works_without_openat2";
-    trapped(TEST, &CALLS, |_| {
+    trapped("walks::openat2::same_mount_works_without_openat2", &CALLS, |_| {
         isolated("walk: `openat2` is refused", |scratch| {
             let tree = scratch.join("tree");
             comb(&tree, DEPTH);
@@ -106,8 +105,7 @@ fn same_mount_works_without_openat2() {
 /// from the error of an open, and another error may come first.
 #[test]
 fn follow_name_survives_failed_opens() {
-    const TEST: &str = "walks::openat2::follow_name_survives_failed_opens";
-    trapped(TEST, &CALLS, |tree| {
+    trapped("walks::openat2::follow_name_survives_failed_opens", &CALLS, |tree| {
         make(tree, &["a/b/c/d/file", "target/in/"]);
         symlink("../../../../target", tree.join("a/b/c/d/link")).unwrap();
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];

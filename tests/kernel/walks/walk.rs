@@ -31,9 +31,8 @@ const FSTATFS: c_long = libc::SYS_fstatfs;
 /// Each failed system call is one error in its place, and nothing else is lost.
 #[test]
 fn walk_reports_each_failed_call_once() {
-    const TEST: &str = "walks::walk::walk_reports_each_failed_call_once";
     let calls = [&CALLS[..], &[FSTATFS]].concat();
-    trapped(TEST, &calls, |tree| {
+    trapped("walks::walk::walk_reports_each_failed_call_once", &calls, |tree| {
         comb(tree, 5);
         let all = SORTED.expected(tree);
         for (same_mount, has_types) in [(false, true), (true, true), (false, false), (true, false)]
@@ -133,8 +132,7 @@ fn check(
 /// of these entries are complete.
 #[test]
 fn read_error_precedes_the_entries() {
-    const TEST: &str = "walks::walk::read_error_precedes_the_entries";
-    trapped(TEST, &[GETDENTS64], |tree| {
+    trapped("walks::walk::read_error_precedes_the_entries", &[GETDENTS64], |tree| {
         let big = tree.join("big");
         let name = |number| format!("big/{number:04} {}", "n".repeat(100));
         make(tree, &["a/f", "z/f"]);
@@ -185,8 +183,7 @@ fn read_error_precedes_the_entries() {
 
 #[test]
 fn walk_follows_entries_of_unknown_type() {
-    const TEST: &str = "walks::walk::walk_follows_entries_of_unknown_type";
-    trapped(TEST, &[GETDENTS64], |tree| {
+    trapped("walks::walk::walk_follows_entries_of_unknown_type", &[GETDENTS64], |tree| {
         fs::create_dir(tree.join("root")).unwrap(); // links of a random tree lead above it
         tree::random(&tree.join("root"), 6);
         let requests = [Requests::None, Requests::Follow, Requests::Random(1), Requests::Random(2)];
