@@ -326,7 +326,7 @@ pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
         let scratch = Scratch::in_memory();
         match trap::set(calls) {
             Ok(_trap) => part(scratch.path()),
-            Err(error) => machine::skip(test, &format!("a seccomp filter ({error})")),
+            Err(missing) => machine::skip(test, &missing),
         }
     });
 }

@@ -144,8 +144,9 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 pub struct Trap(());
 
 /// Sets the trap for these `calls` in this thread and in the threads that it starts. Each call
-/// takes at most five arguments.
-pub fn set(calls: &[c_long]) -> io::Result<Trap> {
+/// takes at most five arguments. An error names what this machine lacks.
+pub fn set(calls: &[c_long]) -> Result<Trap, String> {
+    let refused = |error: io::Error| format!("a seccomp filter ({error})");
     let step = |code: u32, jt, jf, k| sock_filter {
         code: u16::try_from(code).expect("BUG: over 16 bits"),
         jt,
@@ -181,7 +182,7 @@ pub fn set(calls: &[c_long]) -> io::Result<Trap> {
         action.sa_flags = libc::SA_SIGINFO;
         action
     };
-    set_no_new_privs(true)?;
+    set_no_new_privs(true).map_err(|errno| refused(errno.into()))?;
     // SAFETY:
     // - the calls only read `action`, `program` and the filter that it points to, all of which
     //   outlive them;
@@ -195,7 +196,7 @@ pub fn set(calls: &[c_long]) -> io::Result<Trap> {
                 &raw const program,
             ) != 0
     };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(Trap(())) }
+    if failed { Err(refused(io::Error::last_os_error())) } else { Ok(Trap(())) }
 }
 
 impl Drop for Trap {

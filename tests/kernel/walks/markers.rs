@@ -9,7 +9,7 @@ use crate::hostile::served;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
-use crate::trap::{self, Trap};
+use crate::trap;
 use lendir::WalkDirs;
 use libc::{EIO, ENOSYS, c_int, c_long};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
@@ -113,11 +113,6 @@ const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
 /// The calls that are refused every time.
 const REFUSED: [Option<(c_long, c_int)>; 3] = [None, Some((OPENAT2, ENOSYS)), Some((FSTATFS, EIO))];
 
-/// Sets the trap. This must come last, because the programs that mount would not survive the trap.
-fn set_trap() -> Result<Trap, String> {
-    trap::set(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
-}
-
 /// Refuses this call from now on.
 fn refuse(refused: Option<(c_long, c_int)>) {
     match refused {
@@ -136,7 +131,8 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                 let server = serve();
                 let scratch = mounted.at.parent().unwrap().join("overlay");
                 let points = mount_all(&mounted.at.join("tree"), &scratch, &server);
-                let _trap = set_trap()?;
+                // Last, because the programs that mount would not survive the trap.
+                let _trap = trap::set(&CALLS)?;
                 for refused in REFUSED {
                     refuse(refused);
                     check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"));

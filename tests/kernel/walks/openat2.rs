@@ -152,8 +152,7 @@ fn mount_point_takes_two_more_calls() {
             }
             let all = Report::expected(&tree).unwrap();
             let directories = u32::try_from(all.first_visits.len()).unwrap();
-            let _trap =
-                trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let _trap = trap::set(&MOUNT_CALLS)?;
             let marked = is_marked(&tree);
             let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
             for (call, expected) in MOUNT_CALLS.into_iter().zip([
