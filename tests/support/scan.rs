@@ -84,9 +84,7 @@ impl Scan {
 
     /// Returns the same scan by a reader that returns only names and inode numbers.
     pub fn bare(mut self) -> Self {
-        for entry in &mut self.found {
-            (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
-        }
+        self.found.iter_mut().for_each(Found::bare);
         self
     }
 
@@ -165,6 +163,11 @@ impl Found {
             file_type: FileType::Unknown,
             cookie: 0,
         }
+    }
+
+    /// Keeps only what `std` reports of an entry.
+    pub fn bare(&mut self) {
+        (self.file_type, self.cookie) = (FileType::Unknown, 0);
     }
 
     /// Queries the type from the file system.

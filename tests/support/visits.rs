@@ -272,14 +272,9 @@ fn first_visit(
             found.push(entry);
         }
     }
-    found.iter_mut().for_each(bare);
+    found.iter_mut().for_each(Found::bare);
     visits.push(Visit { path, depth, what: What::First(found) });
     visits.extend(error.as_ref().map(Visit::from));
-}
-
-/// Keeps only what `std` reports of an entry.
-fn bare(entry: &mut Found) {
-    (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
 }
 
 impl Visit {
@@ -354,7 +349,7 @@ fn below(
                 yielded.extend_from_slice(&found);
                 requested = found.len();
             }
-            yielded.iter_mut().for_each(bare);
+            yielded.iter_mut().for_each(Found::bare);
             visits.push(visit(What::First(yielded)));
             let is_skipped = |at, name: &[u8]| {
                 skips_subdirs || at < requested && requests.skip(name) != Skip::No
