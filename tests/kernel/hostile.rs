@@ -209,8 +209,6 @@ pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
             Ok(_) => in_own_namespace(|_| part()),
             Err(error) => Err(format!("/dev/fuse ({error})")),
         };
-        if let Err(missing) = outcome {
-            machine::skip(test, &missing);
-        }
+        machine::skip_unless(test, outcome);
     });
 }
