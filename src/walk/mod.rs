@@ -124,15 +124,6 @@ struct Remaining {
     is_listed: bool,
 }
 
-impl Remaining {
-    /// Returns an empty range, right after the entries of the levels above the last level.
-    #[inline]
-    fn empty_after(levels: &[Level<Self>]) -> Self {
-        let end = if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
-        Self { next: end.entries, end, is_listed: false }
-    }
-}
-
 impl Walk {
     /// Returns the default options.
     ///
@@ -356,13 +347,9 @@ impl Walk {
     fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
         let Remaining { next, end, .. } = cursor.stack.top().remaining;
-        let is_last = next == end.entries;
-        if is_last && !cursor.stack.is_level_above_closed() {
+        if next == end.entries && !cursor.stack.is_level_above_closed() {
             cursor.replace_top(child);
         } else {
-            if is_last {
-                cursor.stack.top_mut().remaining = Remaining::empty_after(&cursor.stack.levels);
-            }
             cursor.push(child, Remaining::default());
         }
         self.read(content)
@@ -372,11 +359,13 @@ impl Walk {
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
         let Self { cursor, listing, ahead, .. } = self;
-        let nothing = Remaining::empty_after(&cursor.stack.levels);
+        let levels = &cursor.stack.levels[..];
+        let above =
+            if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
         let top = cursor.stack.top_mut();
         let (depth, end_marker) = (top.bounds.depth, top.end_marker);
         let (directory, remaining) = top.directory_and_remaining(&cursor.path);
-        *remaining = Remaining { is_listed: content.is_some(), ..nothing };
+        *remaining = Remaining { next: above.entries, end: above, is_listed: content.is_some() };
         if depth >= cursor.options.max_depth {
             return Ok(());
         }
@@ -385,8 +374,8 @@ impl Walk {
         }
         let begin = ahead.as_ref().filter(|_| content.is_none()).and_then(|_| read_ahead::now());
         let result = match content {
-            Some(content) => listing.append(nothing.end, content),
-            None => listing.read_behind(nothing.end, directory.fd, end_marker),
+            Some(content) => listing.append(above, content),
+            None => listing.read_behind(above, directory.fd, end_marker),
         };
         remaining.end = listing.extent;
         if let (Some(ahead), Some(begin)) = (ahead, begin) {
