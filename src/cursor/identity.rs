@@ -99,8 +99,7 @@ fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) 
     false
 }
 
-/// Returns the time since 1970, or `None` if there is no vDSO and a seccomp filter refuses the
-/// call.
+/// Returns the time of `clock`, or `None` if there is no vDSO and a seccomp filter refuses the call.
 pub(crate) fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }

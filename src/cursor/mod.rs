@@ -27,7 +27,7 @@ use crate::read_dir::entry_state::EntryState;
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
-use path::{PathBounds, TreePath};
+use path::TreePath;
 use reopen::{ClosedLevel, NotFound, PathByNames};
 use report::is_open_error_reported;
 use roots::Roots;
@@ -55,10 +55,11 @@ pub(crate) struct Cursor<T> {
     pub(crate) path: TreePath,
     /// The reason why the directory that was entered last cannot be read.
     pub(crate) unreadable: Option<Errno>,
-    /// Closes a descriptor that does not belong to a level. Returns `false` if there is none.
+    /// Closes a descriptor that does not belong to a level. Returns `false` if none is open.
     pub(crate) free_descriptor: Option<FreeDescriptor>,
 }
 
+/// The function with which the user of a cursor closes a descriptor of its own.
 pub(crate) type FreeDescriptor = AssertUnwindSafe<Box<dyn Fn() -> bool + Send + Sync>>;
 
 impl<T> Cursor<T> {
@@ -106,7 +107,7 @@ impl<T> Cursor<T> {
             self.path.begin(&path);
             loop {
                 match Root::open(&path, &self.options) {
-                    Err(errno) if self.free_descriptor(errno) => {}
+                    Err(errno) if self.close_one(errno) => {}
                     root => {
                         break root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?;
                     }
@@ -160,7 +161,7 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         loop {
             match self.resolve_child(state, name, opened) {
-                Err(Refusal::Kernel(errno)) if self.free_descriptor(errno) => {
+                Err(Refusal::Kernel(errno)) if self.close_one(errno) => {
                     opened = self.try_open(state, name);
                 }
                 Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => {
@@ -174,7 +175,7 @@ impl<T> Cursor<T> {
     /// Closes a descriptor if the system has refused one with `errno`. Returns `false` if no
     /// descriptor can be closed.
     #[cold]
-    fn free_descriptor(&mut self, errno: Errno) -> bool {
+    fn close_one(&mut self, errno: Errno) -> bool {
         raw_open::lacks_descriptor(errno)
             && (self.free_descriptor.as_ref().is_some_and(|free| (free.0)())
                 || self.stack.lower_limit())
@@ -271,13 +272,13 @@ impl<T> Cursor<T> {
                     self.stack.set_level_above(LevelState::Open(dir));
                     return Ok(());
                 }
-                Err(NotFound { errno, .. }) if self.free_descriptor(errno) => {}
+                Err(NotFound { errno, .. }) if self.close_one(errno) => {}
                 Err(NotFound { errno, dead_end }) => {
-                    let is_reported = lose(self.stack.set_level_above(LevelState::Lost(dead_end)));
-                    let PathBounds { depth, path_end } = closed.bounds;
-                    let path = OsStr::from_bytes(self.path.prefix(path_end));
-                    let error = || Err(Error::at_depth(path, depth, errno));
-                    return if is_reported { error() } else { Ok(()) };
+                    if !lose(self.stack.set_level_above(LevelState::Lost(dead_end))) {
+                        return Ok(());
+                    }
+                    let path = OsStr::from_bytes(self.path.prefix(closed.bounds.path_end));
+                    return Err(Error::at_depth(path, closed.bounds.depth, errno));
                 }
             }
         }

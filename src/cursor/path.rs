@@ -37,6 +37,7 @@ impl TreePath {
         &self.bytes[..self.len()]
     }
 
+    /// Returns the path without its NUL.
     #[inline]
     pub(crate) fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(self.as_bytes()))

@@ -107,13 +107,13 @@ impl<T> Stack<T> {
         self.levels.last_mut().expect("BUG: there is no level")
     }
 
-    /// Removes the top. The level above it is not closed.
     /// Returns the depth of a child of the current directory, or of a root.
     #[inline]
     pub(super) fn next_depth(&self) -> usize {
         self.levels.last().map_or(0, |top| top.bounds.depth + 1)
     }
 
+    /// Removes the top. The level above it is not closed.
     #[inline]
     pub(crate) fn pop(&mut self) -> T {
         self.levels.pop().expect("BUG: there is no level").remaining

@@ -129,7 +129,6 @@ impl NamedEntry<'_> {
     }
 }
 
-/// The flags to query an entry itself: no link is followed, and nothing is mounted.
 /// Returns the type in the record of an entry. If it is unknown, queries the entry.
 #[inline]
 pub(crate) fn file_type<'n>(
@@ -139,6 +138,7 @@ pub(crate) fn file_type<'n>(
     if d_type == FileType::Unknown { named().query_type() } else { Ok(d_type) }
 }
 
+/// The flags to query an entry itself: no link is followed, and nothing is mounted.
 const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// Returns the path of an entry.

@@ -15,7 +15,7 @@
 //! errors, mounts, links and unreadable directories have one way through the code.
 //!
 //! If the system has no descriptor left, `lower_limit` closes half of those that are open ahead. If
-//! none can be closed, the walk drops the `ReadAhead` (`free_descriptor` in `mod.rs`).
+//! none can be closed, reading ahead ends ([`ReadAhead::free_descriptor`]).
 //!
 //! On warm caches, handing a directory over costs about as much as reading it. So helper threads
 //! work only where calls wait: each directory that took long permits the next ones to be read
@@ -161,7 +161,7 @@ struct AheadRead {
 struct Job {
     siblings: Arc<Siblings>,
     index: usize,
-    /// Counts the descriptor of the directory.
+    /// The token of the directory's descriptor.
     token: Arc<()>,
 }
 
