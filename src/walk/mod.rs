@@ -97,7 +97,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// allocate.
 ///
 /// The walk keeps every entry of each directory on the current path in memory. Ten million files in
-/// one directory take about 500 MB, and none of them is yielded before all have been read. A
+/// one directory take about 400 MB, and none of them is yielded before all have been read. A
 /// [`WalkDirs`](crate::WalkDirs) reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
