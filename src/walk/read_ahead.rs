@@ -540,7 +540,7 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Listing, MAX_BUDGET, Opener, Options, Order, Progress, ReadAhead,
+        FAST_MICROS, Item, Job, Listing, MAX_BUDGET, Opener, Options, Order, Progress, ReadAhead,
         Relaxed, Siblings, next_budget,
     };
     use crate::Walk;
@@ -662,6 +662,26 @@ mod tests {
                     "{looked_at}, {max_open}"
                 );
             }
+        }
+    }
+
+    /// The walk descends into no directory at the maximum depth.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a directory")]
+    fn directories_are_listed_above_the_maximum_depth() {
+        let made = TempDir::new().unwrap();
+        create_dir_all(made.path().join("n/below")).unwrap();
+        for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
+            let options = Options { max_depth, ..Options::default() };
+            let ahead = ReadAhead::new(1, Order::Bytes, &options);
+            let fd = crate::open(made.path()).unwrap();
+            let parent = Arc::new(AheadDir { fd, ..Arc::into_inner(dir(&ahead)).unwrap() });
+            let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
+            let siblings = Arc::new(Siblings { parent, depth: 1, children });
+            let token = Arc::clone(&ahead.shared.open_token);
+            let job = Job { siblings, index: 0, token };
+            let (_, below) = ahead.shared.read(&mut Listing::new(), &job).unwrap();
+            assert_eq!(below.map(|below| below.depth), below_depth, "to depth {max_depth}");
         }
     }
 
