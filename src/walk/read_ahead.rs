@@ -685,6 +685,13 @@ mod tests {
         }
     }
 
+    /// `WalkOptions::read_ahead` states this number.
+    #[test]
+    fn eight_descriptors_may_be_open_for_each_thread() {
+        let options = Options { max_open: 5, ..Options::default() };
+        assert_eq!(ReadAhead::new(3, Order::Bytes, &options).shared.lock().max_open, 5 + 8 * 3);
+    }
+
     #[test]
     fn only_waits_permit_to_read_ahead() {
         assert_eq!(next_budget(0, FAST_MICROS, 0), 0);
