@@ -124,6 +124,13 @@ struct Remaining {
     is_listed: bool,
 }
 
+impl Remaining {
+    /// Returns the number of remaining entries.
+    fn count(&self) -> usize {
+        self.end.entries - self.next
+    }
+}
+
 impl Walk {
     /// Returns the default options.
     ///
@@ -379,7 +386,7 @@ impl Walk {
         };
         remaining.end = listing.extent;
         if let (Some(ahead), Some(begin)) = (ahead, begin) {
-            ahead.note(begin, remaining.end.entries - remaining.next);
+            ahead.note(begin, remaining.count());
         }
         result.map_err(|error| directory.error(error))
     }

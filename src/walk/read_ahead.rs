@@ -195,8 +195,8 @@ impl ReadAhead {
         can_be_directory: bool,
     ) -> Option<(OpenDir, Content)> {
         let shared = &self.shared;
-        let Level { bounds, remaining: Remaining { next, end, .. }, .. } = cursor.stack.top();
-        let place = Place { depth: bounds.depth + 1, following_count: end.entries - next };
+        let Level { bounds, remaining, .. } = cursor.stack.top();
+        let place = Place { depth: bounds.depth + 1, following_count: remaining.count() };
         let mut state = shared.lock();
         state.pass(place);
         let mut read = None;
