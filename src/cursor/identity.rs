@@ -39,10 +39,13 @@ impl Identity {
                 let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
                 let device = (stat.stx_dev_major, stat.stx_dev_minor);
                 let seconds = stat.stx_btime.tv_sec.try_into().unwrap_or_default();
-                let birth = Duration::new(seconds, stat.stx_btime.tv_nsec);
-                let birth = has(StatxFlags::BTIME).then_some(birth);
-                let mount_id = has(StatxFlags::MNT_ID).then_some(Mount::Id(stat.stx_mnt_id));
-                let mount = mount_id.unwrap_or(Mount::Device(device));
+                let birth = || Duration::new(seconds, stat.stx_btime.tv_nsec);
+                let birth = has(StatxFlags::BTIME).then(birth);
+                let mount = if has(StatxFlags::MNT_ID) {
+                    Mount::Id(stat.stx_mnt_id)
+                } else {
+                    Mount::Device(device)
+                };
                 Ok(Self { id: FileId { device, ino: stat.stx_ino }, birth, mount })
             }
             // Before Linux 4.11, and under some seccomp filters.
@@ -99,7 +102,8 @@ fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) 
     false
 }
 
-/// Returns the time of `clock`, or `None` if there is no vDSO and a seccomp filter refuses the call.
+/// Returns the time of `clock`, or `None` if there is no vDSO and a seccomp filter refuses the
+/// call.
 pub(crate) fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }

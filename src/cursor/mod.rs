@@ -55,11 +55,11 @@ pub(crate) struct Cursor<T> {
     pub(crate) path: TreePath,
     /// The reason why the directory that was entered last cannot be read.
     pub(crate) unreadable: Option<Errno>,
-    /// Closes a descriptor that does not belong to a level. Returns `false` if none is open.
+    /// Closes descriptors that do not belong to a level. Returns `false` if none can be closed.
     pub(crate) free_descriptor: Option<FreeDescriptor>,
 }
 
-/// The function with which the user of a cursor closes a descriptor of its own.
+/// A function that closes descriptors that belong to no level, such as those open ahead.
 pub(crate) type FreeDescriptor = AssertUnwindSafe<Box<dyn Fn() -> bool + Send + Sync>>;
 
 impl<T> Cursor<T> {
@@ -90,7 +90,7 @@ impl<T> Cursor<T> {
         self.roots = roots;
     }
 
-    /// Enters the next root, with `remaining` as its work. Returns `false` if no root remains.
+    /// Enters the next root. `remaining` creates its work. Returns `false` if no root remains.
     #[cold]
     pub(crate) fn open_root(&mut self, remaining: impl FnOnce() -> T) -> Result<bool, Error> {
         if self.roots.is_empty() {
@@ -107,7 +107,7 @@ impl<T> Cursor<T> {
             self.path.begin(&path);
             loop {
                 match Root::open(&path, &self.options) {
-                    Err(errno) if self.close_one(errno) => {}
+                    Err(errno) if self.close_some(errno) => {}
                     root => {
                         break root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?;
                     }
@@ -151,7 +151,7 @@ impl<T> Cursor<T> {
         self.links.check_loop(dir, depth).map_err(|refusal| self.error_of(refusal))
     }
 
-    /// Continues [`open`](Self::open) after an error, or where links were followed.
+    /// Continues [`open`](Self::open) after an error, or if a link on the path was followed.
     #[cold]
     fn open_child_slow(
         &mut self,
@@ -161,7 +161,7 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Error> {
         loop {
             match self.resolve_child(state, name, opened) {
-                Err(Refusal::Kernel(errno)) if self.close_one(errno) => {
+                Err(Refusal::Kernel(errno)) if self.close_some(errno) => {
                     opened = self.try_open(state, name);
                 }
                 Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => {
@@ -172,10 +172,10 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Closes a descriptor if the system has refused one with `errno`. Returns `false` if no
-    /// descriptor can be closed.
+    /// Closes descriptors if `errno` means that the system has none left. Returns `false` for
+    /// another error, or if no descriptor can be closed.
     #[cold]
-    fn close_one(&mut self, errno: Errno) -> bool {
+    fn close_some(&mut self, errno: Errno) -> bool {
         raw_open::lacks_descriptor(errno)
             && (self.free_descriptor.as_ref().is_some_and(|free| (free.0)())
                 || self.stack.lower_limit())
@@ -189,13 +189,13 @@ impl<T> Cursor<T> {
         name: &CStr,
         opened: Result<OpenDir, Errno>,
     ) -> Result<Option<OpenDir>, Refusal> {
-        let Self { opener, stack, links, .. } = self;
+        let Self { options, opener, stack, links, .. } = self;
         let top = stack.top();
         if state == EntryState::INVALID_NAME {
             return Err(Errno::INVAL.into());
         }
         match opener.examine(opened, top.dir(), name) {
-            Err(Errno::XDEV) => return Ok(None), // under `same_mount`
+            Err(Errno::XDEV) if options.same_mount => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
@@ -207,8 +207,8 @@ impl<T> Cursor<T> {
             }
         }
         match opener.follow(top.dir(), name) {
-            // It leads to a file, to nothing, or under `same_mount` to another mount.
-            Err(Errno::NOTDIR | Errno::NOENT | Errno::XDEV) => Ok(None),
+            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the link leads to a file, or to nothing
+            Err(Errno::XDEV) if options.same_mount => Ok(None),
             followed => {
                 let target = followed?;
                 links.follow(top.dir(), top.bounds.depth, target.dir.as_fd())?;
@@ -272,7 +272,7 @@ impl<T> Cursor<T> {
                     self.stack.set_level_above(LevelState::Open(dir));
                     return Ok(());
                 }
-                Err(NotFound { errno, .. }) if self.close_one(errno) => {}
+                Err(NotFound { errno, .. }) if self.close_some(errno) => {}
                 Err(NotFound { errno, dead_end }) => {
                     if !lose(self.stack.set_level_above(LevelState::Lost(dead_end))) {
                         return Ok(());

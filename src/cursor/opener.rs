@@ -102,7 +102,7 @@ impl OpenDir {
         errno: Errno,
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
     ) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
             || raw_open::lacks_descriptor(errno)
         {
             return Err(errno);
@@ -156,7 +156,8 @@ impl Opener {
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         let found = match opened {
-            Err(Errno::XDEV) if !self.same_mount => {
+            Err(Errno::XDEV) if self.same_mount => return opened,
+            Err(Errno::XDEV) => {
                 raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
             }
             opened => opened,

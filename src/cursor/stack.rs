@@ -107,7 +107,7 @@ impl<T> Stack<T> {
         self.levels.last_mut().expect("BUG: there is no level")
     }
 
-    /// Returns the depth of a child of the current directory, or of a root.
+    /// Returns the depth of a child of the current directory, or 0 if there is no level.
     #[inline]
     pub(super) fn next_depth(&self) -> usize {
         self.levels.last().map_or(0, |top| top.bounds.depth + 1)
@@ -204,7 +204,7 @@ impl<T> Stack<T> {
         self.top_mut().state = LevelState::Lost(None);
     }
 
-    /// Sets the state of the level right above the top. Returns what remains there and at the top.
+    /// Sets the state of the level right above the top. Returns the remaining work of both levels.
     pub(super) fn set_level_above(&mut self, state: LevelState) -> [&mut T; 2] {
         let above_index = self.levels.len() - 2;
         self.closed_end_index = self.closed_end_index.min(above_index.max(1));

@@ -12,7 +12,7 @@
 //!
 //! A whole directory is read into the listing, where its entries come after the entries of the
 //! levels above. The last child of a level replaces the level, because no entries remain there. If
-//! the level above is closed, the level stays, but its entries are dropped from the listing.
+//! the level above is closed, the level stays, and so do its entries.
 
 mod read_ahead;
 mod walk_entry;
@@ -119,8 +119,8 @@ struct Remaining {
     next: usize,
     /// The extent of the listing up to the last remaining entry.
     end: Extent,
-    /// Whether the directories among them were listed to be read ahead. Each entry is looked at
-    /// once, even if what was listed is given up.
+    /// Whether `ReadAhead` has looked at the remaining entries. It looks at each entry once, even if
+    /// it later gives up the directories among them.
     is_listed: bool,
 }
 
@@ -353,8 +353,7 @@ impl Walk {
     #[inline(always)]
     fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
-        let Remaining { next, end, .. } = cursor.stack.top().remaining;
-        if next == end.entries && !cursor.stack.is_level_above_closed() {
+        if cursor.stack.top().remaining.count() == 0 && !cursor.stack.is_level_above_closed() {
             cursor.replace_top(child);
         } else {
             cursor.push(child, Remaining::default());
@@ -379,14 +378,13 @@ impl Walk {
         if let Some(errno) = cursor.unreadable {
             return Err(directory.error(errno));
         }
-        let begin = ahead.as_ref().filter(|_| content.is_none()).and_then(|_| read_ahead::now());
         let result = match content {
             Some(content) => listing.append(above, content),
             None => listing.read_behind(above, directory.fd, end_marker),
         };
         remaining.end = listing.extent;
-        if let (Some(ahead), Some(begin)) = (ahead, begin) {
-            ahead.note(begin, remaining.count());
+        if let (Some(ahead), None) = (ahead, content) {
+            ahead.note(remaining.count());
         }
         result.map_err(|error| directory.error(error))
     }
@@ -396,7 +394,7 @@ impl Walk {
     #[inline(never)]
     fn ascend(&mut self) -> Result<bool, Error> {
         if self.cursor.stack.levels.is_empty() {
-            if let Some(ahead) = &self.ahead {
+            if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
             let has_root = self.cursor.open_root(Remaining::default)?;

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A helper thread takes the first pending directory, opens and reads it, and inserts its
-//! subdirectories right behind it, as pending. The walk removes from the front. It lists the rest
-//! of its current directory when it first descends into a child.
+//! subdirectories right behind it, as pending. The walk removes from the front. When the walk first
+//! descends into a child, it lists the remaining directories beside that child.
 //!
 //! Only success is handed over. After any failure the walk opens and reads the directory itself, so
 //! errors, mounts, links and unreadable directories have one way through the code.
@@ -74,16 +74,17 @@ const EVERY_DIRECTORY_WAITS: bool = cfg!(any(debug_assertions, lendir_shuttle));
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
     shared: Arc<Shared>,
+    /// The time at which the walk began to open and read the current directory.
+    begin: Duration,
 }
 
 struct Shared {
     order: Order,
     max_depth: usize,
-    near_count: usize,
     /// The number of directories that may be read ahead before another one waits.
     budget: AtomicUsize,
-    /// Whether the `ReadAhead` is being dropped. Then each helper thread ends after the call that
-    /// it is in.
+    /// Whether reading ahead has ended: the `ReadAhead` is being dropped, or the system has refused
+    /// a descriptor and none could be closed.
     is_over: Arc<AtomicBool>,
     /// The token of a descriptor. The strong count, minus one, is the number of descriptors that
     /// are open ahead.
@@ -134,8 +135,9 @@ struct AheadChild {
     following_count: usize,
 }
 
-/// The position of an entry in the order of the walk. When the walk descends into an entry, it has
-/// passed the first place in the list if that place is greater.
+/// The position of an entry in the order of the walk. Places are compared by depth, and then by
+/// `following_count`. The walk has passed the first place in the list if the place that it descends
+/// into is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     depth: usize,
@@ -161,8 +163,6 @@ struct AheadRead {
 struct Job {
     siblings: Arc<Siblings>,
     index: usize,
-    /// The token of the directory's descriptor.
-    token: Arc<()>,
 }
 
 impl ReadAhead {
@@ -175,7 +175,6 @@ impl ReadAhead {
         let shared = Shared {
             order,
             max_depth: options.max_depth,
-            near_count: threads.saturating_mul(NEAR_COUNT),
             budget: AtomicUsize::new(0),
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
@@ -183,13 +182,13 @@ impl ReadAhead {
             helper_signal: Condvar::new(),
             walk_signal: Condvar::new(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), begin: Duration::ZERO }
     }
 
     /// Returns the directory that the walk descends into, which is the entry yielded last, if that
     /// directory was read ahead. Waits for a thread that has begun it.
     pub(super) fn take(
-        &self,
+        &mut self,
         cursor: &mut Cursor<Remaining>,
         listing: &Listing,
         can_be_directory: bool,
@@ -212,22 +211,24 @@ impl ReadAhead {
                 state.pass(place);
             }
             if !cursor.stack.top().remaining.is_listed {
-                let is_listed = shared.list_rest(&mut state, cursor, listing);
+                let is_listed = shared.list_remaining(&mut state, cursor, listing);
                 cursor.stack.top_mut().remaining.is_listed = is_listed;
             }
         }
         Shared::wake(shared, state);
+        self.begin = now();
         read
     }
 
-    /// Notes that the walk itself began to read a directory at the time `begin`, and has read it.
-    pub(super) fn note(&self, begin: Duration, entry_count: usize) {
-        self.shared.note(begin, entry_count);
+    /// Notes that the walk itself has opened and read a directory, which was not read ahead.
+    pub(super) fn note(&self, entry_count: usize) {
+        self.shared.note(self.begin, entry_count);
     }
 
     /// Forgets the tree, because the walk begins the next one.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&mut self) {
         self.shared.lock().list.clear();
+        self.begin = now();
     }
 
     /// Returns a function that closes descriptors that are open ahead, after the system has refused
@@ -304,6 +305,12 @@ impl AheadRead {
 }
 
 impl State {
+    /// Returns the index of the first pending item, if it is near the front.
+    fn first_pending(&self) -> Option<usize> {
+        let near_count = self.max_threads.saturating_mul(NEAR_COUNT);
+        self.list.iter().take(near_count).position(Item::is_pending)
+    }
+
     /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
         let passed = |item: &Item| Some(item.place()).filter(|passed| *passed > place);
@@ -355,9 +362,10 @@ impl State {
     }
 }
 
-/// Returns the time since the system was started, or `None` if the call is refused.
-pub(super) fn now() -> Option<Duration> {
-    read_clock(ClockId::Monotonic)
+/// Returns the time of the monotonic clock, or 0 if the call is refused. Then no directory seems to
+/// wait.
+fn now() -> Duration {
+    read_clock(ClockId::Monotonic).unwrap_or_default()
 }
 
 /// Returns the budget after a directory with so many entries was read in this time.
@@ -378,16 +386,17 @@ impl Shared {
         self.budget.load(Relaxed) > 0 && !self.is_over.load(Relaxed)
     }
 
-    /// Notes that a directory with so many entries was read, from the time `begin` until now.
+    /// Notes that a directory with `entry_count` entries was read between `begin` and now.
     fn note(&self, begin: Duration, entry_count: usize) {
-        let elapsed = now().unwrap_or(begin).saturating_sub(begin);
+        let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
         let micros = if EVERY_DIRECTORY_WAITS { usize::MAX } else { micros };
         let budget = next_budget(self.budget.load(Relaxed), micros, entry_count);
         self.budget.store(budget, Relaxed);
     }
 
-    /// Ends all threads, after the call that each is in. Returns `false` if they had ended before.
+    /// Ends all threads, after the call that each is in. Returns `false` if reading ahead had ended
+    /// before.
     fn end(&self) -> bool {
         let mut state = self.lock();
         let was_over = self.is_over.swap(true, Relaxed);
@@ -425,15 +434,10 @@ impl Shared {
         self.open_count() < open_count
     }
 
-    /// Returns the index of the first pending item, if it is near the front.
-    fn first_pending(&self, state: &State) -> Option<usize> {
-        state.list.iter().take(self.near_count).position(Item::is_pending)
-    }
-
     /// Wakes a thread, or starts one, if there is something for it.
     fn wake(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let budget = shared.budget.load(Relaxed);
-        if budget == 0 || shared.first_pending(&state).is_none() {
+        if budget == 0 || state.first_pending().is_none() {
             return;
         }
         if state.idle_count > 0 {
@@ -449,21 +453,21 @@ impl Shared {
         }
     }
 
-    /// Reads directories ahead until the walk is dropped.
+    /// Reads directories ahead until reading ahead ends.
     fn work(shared: &Arc<Self>) {
         let limit = Limit { bytes: MAX_BYTES, is_over: Arc::clone(&shared.is_over) };
         let mut listing = Listing::with_order(shared.order).with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
-            let Some(job) = shared.begin(&mut state) else {
+            let Some((job, token)) = shared.begin(&mut state) else {
                 state.idle_count += 1;
                 state = shared.helper_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle_count -= 1;
                 continue;
             };
             Self::wake(shared, state);
-            let begin = now().unwrap_or_default();
-            let read = || shared.read(&mut listing, &job);
+            let begin = now();
+            let read = || shared.read(&mut listing, &job, token);
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.note(begin, if done.is_some() { listing.len() } else { 0 });
@@ -479,8 +483,8 @@ impl Shared {
     }
 
     /// Begins the first pending directory.
-    fn begin(&self, state: &mut State) -> Option<Job> {
-        let index = self.first_pending(state).filter(|_| self.is_worthwhile())?;
+    fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
+        let index = state.first_pending().filter(|_| self.is_worthwhile())?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
         let (siblings, start) = (Arc::clone(&item.siblings), item.range.start);
@@ -492,11 +496,17 @@ impl Shared {
             let begun = Item { siblings: Arc::clone(&siblings), range, progress: Progress::Begun };
             state.list.insert(index, begun);
         }
-        Some(Job { siblings, index: start, token })
+        Some((Job { siblings, index: start }, token))
     }
 
-    /// Opens and reads a directory. Returns the directories in it, too.
-    fn read(&self, listing: &mut Listing, job: &Job) -> Option<(AheadRead, Option<Siblings>)> {
+    /// Opens and reads a directory. Returns the directories in it, too. `token` counts the
+    /// descriptor.
+    fn read(
+        &self,
+        listing: &mut Listing,
+        job: &Job,
+        token: Arc<()>,
+    ) -> Option<(AheadRead, Option<Siblings>)> {
         let Siblings { parent, depth, children } = &*job.siblings;
         let mut opener = parent.opener;
         let name = &children[job.index].name;
@@ -509,7 +519,6 @@ impl Shared {
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
             .filter(|()| !listing.is_removed())?;
-        let token = Arc::clone(&job.token);
         let dir = Arc::new(AheadDir { fd, end_marker, opener, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
@@ -517,8 +526,13 @@ impl Shared {
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, if calls wait
-    /// and a descriptor is free. Returns whether the entries were looked at.
-    fn list_rest(&self, state: &mut State, cursor: &Cursor<Remaining>, listing: &Listing) -> bool {
+    /// and a descriptor is free. Returns `true` if it has looked at the entries.
+    fn list_remaining(
+        &self,
+        state: &mut State,
+        cursor: &Cursor<Remaining>,
+        listing: &Listing,
+    ) -> bool {
         let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
         let (depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
         if !self.is_worthwhile() || range.is_empty() {
@@ -592,15 +606,15 @@ mod tests {
         let all = [(1, 1), (2, 1), (3, 0), (2, 0), (1, 0)]
             .map(|(depth, following)| item(ahead, depth, following, Progress::Done(None)));
         ahead.shared.lock().list.extend(all);
-        cursor.stack.top_mut().remaining.is_listed = true;
+        cursor.stack.top_mut().remaining.is_listed = true; // otherwise `take` lists `b`
         assert!(ahead.take(cursor, listing, true).is_none());
         assert_eq!(depths(ahead), [1]);
     }
 
-    /// So the walk tries again only if there is a chance.
+    /// First half of the descriptors ahead are closed. If there is none, reading ahead ends.
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
-    fn limit_is_lower_only_if_a_descriptor_is_closed() {
+    fn free_descriptor_ends_reading_ahead_at_last() {
         let ahead = new();
         let AssertUnwindSafe(free_descriptor) = ahead.free_descriptor();
         let under_way = [(); 4].map(|()| Arc::clone(&ahead.shared.open_token));
@@ -608,7 +622,10 @@ mod tests {
         ahead.shared.lock().list.push_back(read);
         assert!(free_descriptor() && !ahead.shared.is_over.load(Relaxed));
         assert_eq!(ahead.shared.open_count(), under_way.len());
-        assert!(free_descriptor() && ahead.shared.is_over.load(Relaxed), "only calls need them");
+        assert!(
+            free_descriptor() && ahead.shared.is_over.load(Relaxed),
+            "only calls under way hold descriptors"
+        );
         assert!(!free_descriptor());
     }
 
@@ -679,8 +696,8 @@ mod tests {
             let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
             let siblings = Arc::new(Siblings { parent, depth: 1, children });
             let token = Arc::clone(&ahead.shared.open_token);
-            let job = Job { siblings, index: 0, token };
-            let (_, below) = ahead.shared.read(&mut Listing::new(), &job).unwrap();
+            let job = Job { siblings, index: 0 };
+            let (_, below) = ahead.shared.read(&mut Listing::new(), &job, token).unwrap();
             assert_eq!(below.map(|below| below.depth), below_depth, "to depth {max_depth}");
         }
     }
