@@ -207,7 +207,7 @@ impl<T> Cursor<T> {
             }
         }
         match opener.follow(top.dir(), name) {
-            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the link leads to a file, or to nothing
+            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the target is a file, or gone
             Err(Errno::XDEV) if options.same_mount => Ok(None),
             followed => {
                 let target = followed?;

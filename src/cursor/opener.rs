@@ -143,8 +143,7 @@ impl Opener {
     fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
         self.has_openat2 = false; // `openat` works, so only `openat2` was refused
-        self.check_mount(dir, opened.as_fd())?;
-        Ok(opened)
+        self.check_mount(dir, opened.as_fd()).map(|()| opened)
     }
 
     /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
@@ -165,8 +164,7 @@ impl Opener {
         found.or_else(|errno| {
             let path = || raw_open::path_at(dir, name, raw_open::NOFOLLOW);
             let found = OpenDir::unreadable(errno, path)?;
-            self.check_mount(dir, found.dir.as_fd())?;
-            Ok(found)
+            self.check_mount(dir, found.dir.as_fd()).map(|()| found)
         })
     }
 
@@ -175,8 +173,7 @@ impl Opener {
     pub(crate) fn follow(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
         let flags = raw_open::DIRECTORY | self.flags;
         let found = OpenDir::open(|extra| raw_open::at(dir, name, flags | extra))?;
-        self.check_mount(dir, found.dir.as_fd())?;
-        Ok(found)
+        self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }
 
     /// Returns `EXDEV` if `child` is on another mount than `dir` under `same_mount`.

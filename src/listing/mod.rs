@@ -49,7 +49,8 @@ use std::{fmt, io, mem};
 /// # Performance
 ///
 /// Reuse a listing: a directory that is no larger than an earlier one takes no allocation. A new
-/// listing for each directory allocates 54 KiB and fills them with zeros.
+/// listing for each directory allocates 54 KiB (less with [`Order::Unsorted`]) and fills them with
+/// zeros.
 ///
 /// An entry takes 40 bytes if its name has up to 4 bytes. With up to 12 bytes it takes 48, and with
 /// up to 20 bytes it takes 56. With [`Order::Unsorted`] an entry takes 8 bytes less. The memory
@@ -65,7 +66,7 @@ pub struct Listing {
     /// The position of each name in the arena, in the order of the listing. Spans beyond the extent
     /// are unused.
     spans: Vec<Span>,
-    /// The memory in which the sort keeps its keys.
+    /// The memory in which the sort keeps its keys. Empty in [`Order::Unsorted`].
     keys: Vec<u64>,
     pub(crate) extent: Extent,
     order: Order,
@@ -327,8 +328,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Grows the memory for spans and for the keys of a sort to `capacity` entries. The keys first:
-    /// if memory for the spans is refused, there are keys for all spans.
+    /// Grows the memory for spans and for the keys of a sort to `capacity` entries. Grows the keys
+    /// first. So if memory for the spans is refused, each span still has a key.
     #[cold]
     fn grow(&mut self, capacity: usize) -> io::Result<()> {
         if self.order != Order::Unsorted {
@@ -534,11 +535,12 @@ impl ReadDir {
     /// # Errors
     ///
     /// - Same as [`Listing::read`], with the path of the directory.
-    /// - `ESPIPE`: the file system cannot seek. The listing is then empty.
+    /// - `ESPIPE`: the reader has begun, and the file system cannot seek. The listing is then
+    ///   empty.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        let (directory, end_marker) = self.begin_whole()?;
+        let (directory, end_marker) = self.rewind_to_read()?;
         let read = listing.read_known(directory, end_marker);
         self.phase = Phase::ended(listing.is_removed());
         read

@@ -129,7 +129,7 @@ impl NamedEntry<'_> {
     }
 }
 
-/// Returns the type in the record of an entry. If it is unknown, queries the entry.
+/// Returns the type in the record of an entry. If that type is unknown, queries the entry.
 #[inline]
 pub(crate) fn file_type<'n>(
     d_type: FileType,
@@ -572,6 +572,7 @@ impl fmt::Debug for Entry<'_> {
 
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {
+    // `parse` also accepts a sign and leading zeros, so the first byte decides.
     match name {
         b"0" | [b'1'..=b'9', ..] => str::from_utf8(name).ok()?.parse().ok(),
         _ => None,

@@ -128,10 +128,10 @@ impl EntryUpdates {
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an
     /// earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
-        let types = file_type.and_then(EntryState::from_type).unwrap_or_default();
+        let type_state = file_type.and_then(EntryState::from_type).unwrap_or_default();
         let outcome =
             if file_type.is_some() { EntryState::QUERIED } else { EntryState::QUERY_FAILED };
-        self.merge(EntryState(outcome.0 | types.0));
+        self.merge(EntryState(outcome.0 | type_state.0));
     }
 
     /// Merges later updates. A request is an update, too.

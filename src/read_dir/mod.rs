@@ -265,9 +265,9 @@ impl ReadDir {
             .filter_map(Result::transpose)
     }
 
-    /// Seeks to the beginning, to read the whole directory.
+    /// Seeks to the beginning unless the reader is there. Returns the directory and its end marker.
     #[inline(always)]
-    pub(crate) fn begin_whole(&mut self) -> Result<(Directory<'_>, EndMarker), Error> {
+    pub(crate) fn rewind_to_read(&mut self) -> Result<(Directory<'_>, EndMarker), Error> {
         if !self.is_fresh
             || self.phase != Phase::Reading
             || Self::records(&mut self.records).has_begun()

@@ -119,8 +119,8 @@ struct Remaining {
     next: usize,
     /// The extent of the listing up to the last remaining entry.
     end: Extent,
-    /// Whether `ReadAhead` has looked at the remaining entries. It looks at each entry once, even if
-    /// it later gives up the directories among them.
+    /// Whether `ReadAhead` has looked at the remaining entries. It looks at each entry once, even
+    /// if it later gives up the directories among them.
     is_listed: bool,
 }
 

@@ -185,8 +185,9 @@ impl ReadAhead {
         Self { shared: Arc::new(shared), begin: Duration::ZERO }
     }
 
-    /// Returns the directory that the walk descends into, which is the entry yielded last, if that
-    /// directory was read ahead. Waits for a thread that has begun it.
+    /// Returns the directory of the entry yielded last, if that directory was read ahead. Waits for
+    /// a thread that has begun it. `can_be_directory` is `false` for a symbolic link that the walk
+    /// follows.
     pub(super) fn take(
         &mut self,
         cursor: &mut Cursor<Remaining>,
@@ -236,7 +237,7 @@ impl ReadAhead {
     /// under way may need a descriptor.
     pub(super) fn free_descriptor(&self) -> FreeDescriptor {
         let shared = Arc::clone(&self.shared);
-        AssertUnwindSafe(Box::new(move || shared.lower_limit(&mut shared.lock()) || shared.end()))
+        AssertUnwindSafe(Box::new(move || shared.lower_limit() || shared.end()))
     }
 }
 
@@ -426,7 +427,8 @@ impl Shared {
     /// Closes half of the descriptors that are open ahead. The number of the other half is the
     /// limit from then on. Returns `false` if none was closed, because only calls under way need
     /// them.
-    fn lower_limit(&self, state: &mut State) -> bool {
+    fn lower_limit(&self) -> bool {
+        let mut state = self.lock();
         let open_count = self.open_count();
         state.max_open = open_count / 2;
         while self.open_count() > state.max_open && state.give_up_last(0) {}
@@ -512,7 +514,7 @@ impl Shared {
         let name = &children[job.index].name;
         let found = opener.open(parent.fd.as_fd(), parent.end_marker, name);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
-            self.lower_limit(&mut self.lock());
+            self.lower_limit();
         }
         let OpenDir { dir: fd, end_marker, .. } = found.ok()?;
         listing

@@ -238,9 +238,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Same as [`Listing::read`] and [`next`](Self::next). After an error, the listing holds the
-    /// entries that were read before the error. The walk descends into the directories among these
-    /// entries.
+    /// Same as [`ReadDir::read_into`](crate::ReadDir::read_into) and [`next`](Self::next). After an
+    /// error, the listing holds the entries that were read before the error. The walk descends into
+    /// the directories among these entries.
     ///
     /// # Performance
     ///

@@ -155,11 +155,11 @@ impl<S> Part<S> {
         let Some(top) = levels.last() else {
             return assert_eq!(pending_end, 0, "names are pending at no level");
         };
-        let parent_next =
+        let parent_next_start =
             if let [.., parent, _] = levels { parent.remaining.next_start } else { 0 };
         let LevelWork { names_start, next_start, .. } = top.remaining;
-        let offsets = [parent_next, names_start, next_start, pending_end];
-        assert!(offsets.is_sorted(), "the names of two levels overlap: {offsets:?}");
+        let offsets = [parent_next_start, names_start, next_start, pending_end];
+        assert!(offsets.is_sorted(), "the offsets of pending names are not in order: {offsets:?}");
     }
 }
 

@@ -211,7 +211,8 @@ impl NameRequests {
         self.names.clear();
     }
 
-    /// Pushes a request of the caller, or the updates of an entry that is noted again.
+    /// Pushes a request of the caller. If `is_from_earlier_reading` is `true`, pushes the updates
+    /// of an entry that will be noted again.
     fn push(&mut self, updates: EntryState, name: &[u8], is_from_earlier_reading: bool) {
         let name_start = self.names.len();
         self.names.extend_from_slice(name);

@@ -166,7 +166,7 @@ fn nonseekable_directory_is_read_once() {
                 |dir, _| u64::from(dir.next().unwrap().is_some()),
                 |dir, listing| {
                     let is_yielded = dir.next().unwrap().is_some();
-                    dir.read_into(listing).unwrap_err(); // the walk does not report it again
+                    dir.read_into(listing).unwrap_err(); // the walk does not report the error again
                     u64::from(is_yielded)
                 },
             ];
