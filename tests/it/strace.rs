@@ -152,9 +152,9 @@ fn name_of(line: &str) -> &str {
     }
 }
 
-/// Calls `swap` with each of `swapped`, each of `calls` and a number, from 1 on, until `swap`
-/// returns `None`, because the program makes fewer calls. Otherwise `swap` returns whether it has
-/// swapped something. Reports that `test` is skipped without strace.
+/// Calls `swap` for each directory, each call, and the numbers from 1 on. `swap` returns whether it
+/// has swapped the directory, or `None` once the program makes fewer calls. Checks that more than
+/// 50 swaps succeed. Reports that `test` is skipped without strace.
 pub fn swap_after_each_call(
     test: &str,
     swapped: &[&str],

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// A name, what the caller does with the directory, and the number of errors from its own calls,
-/// which it collects, and from the walk.
+/// A name, a function that reads the directory and collects errors, the number of these errors, and
+/// the number of errors that the walk reports.
 type Case = (&'static str, fn(&mut Dir<'_>, &mut Vec<Error>), [usize; 2]);
 
 fn next(dir: &mut Dir<'_>, errors: &mut Vec<Error>) {

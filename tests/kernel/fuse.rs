@@ -93,9 +93,9 @@ impl Directory {
     }
 
     /// Returns a directory with these answers, which ends after the last of them.
-    pub fn that_answers(answers: Vec<Answer>) -> Self {
-        let at = |place| usize::try_from(place).unwrap_or(usize::MAX);
-        Self::of_files(move |place| answers.get(at(place)).cloned().unwrap_or(Answer::End))
+    pub fn with_answers(answers: Vec<Answer>) -> Self {
+        let index = |place| usize::try_from(place).unwrap_or(usize::MAX);
+        Self::of_files(move |place| answers.get(index(place)).cloned().unwrap_or(Answer::End))
     }
 
     /// Returns a directory that contains `directories`, named by their numbers, and lists nothing.

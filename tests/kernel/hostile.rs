@@ -89,7 +89,11 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
         let expected = expected.sorted(*order);
         assert_eq!(Scan::from_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
         for entry in listing.iter().filter(|entry| entry.d_type() != FileType::Unknown) {
-            assert_eq!(entry.file_type(&dir).unwrap(), entry.d_type(), "{case}, not queried");
+            assert_eq!(
+                entry.file_type(&dir).unwrap(),
+                entry.d_type(),
+                "{case}: a known type was queried"
+            );
         }
         // The descriptor is at the end now, wherever the dots came.
         if scenario.cookie.is_none() && matches!(scenario.lendir, Outcome::All) {

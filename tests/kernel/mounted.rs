@@ -86,7 +86,7 @@ pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result
 }
 
 /// Runs `test` [in its own namespace](in_own_namespace), or reports that `row` is skipped.
-pub fn isolated<T: Send>(row: &str, test: impl FnOnce(&Path) -> T + Send) {
+pub fn run_isolated<T: Send>(row: &str, test: impl FnOnce(&Path) -> T + Send) {
     machine::skip_unless(row, in_own_namespace(test));
 }
 

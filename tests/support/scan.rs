@@ -84,7 +84,7 @@ impl Scan {
 
     /// Returns the same scan by a reader that returns only names and inode numbers.
     pub fn bare(mut self) -> Self {
-        self.found.iter_mut().for_each(Found::bare);
+        self.found.iter_mut().for_each(Found::clear_unknown_to_std);
         self
     }
 
@@ -166,8 +166,9 @@ impl Found {
     }
 
     /// Keeps only what `std` reports of an entry.
-    pub fn bare(&mut self) {
-        (self.file_type, self.cookie) = (FileType::Unknown, 0);
+    pub fn clear_unknown_to_std(&mut self) {
+        self.file_type = FileType::Unknown;
+        self.cookie = 0;
     }
 
     /// Queries the type from the file system.

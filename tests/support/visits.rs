@@ -272,7 +272,7 @@ fn first_visit(
             found.push(entry);
         }
     }
-    found.iter_mut().for_each(Found::bare);
+    found.iter_mut().for_each(Found::clear_unknown_to_std);
     visits.push(Visit { path, depth, what: What::First(found) });
     visits.extend(error.as_ref().map(Visit::from));
 }
@@ -349,7 +349,7 @@ fn below(
                 yielded.extend_from_slice(&found);
                 requested = found.len();
             }
-            yielded.iter_mut().for_each(Found::bare);
+            yielded.iter_mut().for_each(Found::clear_unknown_to_std);
             visits.push(visit(What::First(yielded)));
             let is_skipped = |at, name: &[u8]| {
                 skips_subdirs || at < requested && requests.skip(name) != Skip::No
@@ -359,13 +359,13 @@ fn below(
                     continue;
                 }
                 let child = path.join(OsStr::from_bytes(&entry.name));
-                let is_entered = match entry.file_type {
+                let decision = match entry.file_type {
                     FileType::Directory | FileType::Symlink if requests.follows => {
                         is_entered(&child, depth)
                     }
                     file_type => Ok(file_type == FileType::Directory),
                 };
-                match is_entered {
+                match decision {
                     Ok(true) => below(&child, depth + 1, second_visits, requests_for, visits),
                     Ok(false) => {}
                     Err(errno) => visits.push(Visit {

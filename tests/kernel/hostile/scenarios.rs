@@ -138,7 +138,7 @@ impl Scenario {
     }
 
     pub fn directory(&self, batch: Batch) -> Directory {
-        Directory { cookie: self.cookie, batch, ..Directory::that_answers(self.answers.clone()) }
+        Directory { cookie: self.cookie, batch, ..Directory::with_answers(self.answers.clone()) }
     }
 
     /// Returns all entries except dots, each name up to its first NUL.

@@ -60,7 +60,7 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
             found.iter().filter_map(|entry| std::str::from_utf8(&entry.name).ok()?.parse().ok());
         numbers.for_each(|number: usize| times[number] += 1);
         let wrong = times.iter().position(|times| *times != 1);
-        assert_eq!(wrong, None, "{what}: a remaining entry did not come once");
+        assert_eq!(wrong, None, "{what}: a remaining entry was not yielded exactly once");
     };
     loop {
         for buffer in &mut buffers {

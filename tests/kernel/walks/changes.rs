@@ -2,7 +2,7 @@
 //! `tests/it/walk_dirs_bounds.rs` has the changes that need no root.
 
 use super::{Report, SORTED, comb, level};
-use crate::mounted::isolated;
+use crate::mounted::run_isolated;
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
 use crate::support::tree::{chmod, make};
@@ -130,13 +130,13 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 /// outside.
 #[test]
 fn moved_directories_lose_only_themselves() {
-    isolated("walk: changes between two steps", |scratch| check_all(&changes(), scratch));
+    run_isolated("walk: changes between two steps", |scratch| check_all(&changes(), scratch));
 }
 
 /// A walk reopens closed levels by name if it lost the permission to use `..` meanwhile.
 #[test]
 fn walk_reopens_levels_by_name_if_dots_fail() {
-    isolated("walk: no search permission for levels to reopen", |scratch| {
+    run_isolated("walk: no search permission for levels to reopen", |scratch| {
         as_nobody(|| {
             let changes = [
                 // Two levels above, `..` leads through this one.

@@ -46,7 +46,7 @@ fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
         let child = children.iter().find(|child| child.name == name);
         child.map_or(Err(ENOENT), |child| child.node.clone())
     };
-    Directory { lookup: Arc::new(lookup), ..Directory::that_answers(answers) }
+    Directory { lookup: Arc::new(lookup), ..Directory::with_answers(answers) }
 }
 
 pub fn directory(children: Vec<Child>) -> Directory {

@@ -131,7 +131,7 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                 let server = serve();
                 let scratch = mounted.at.parent().unwrap().join("overlay");
                 let points = mount_all(&mounted.at.join("tree"), &scratch, &server);
-                // Last, because the programs that mount would not survive the trap.
+                // This comes last, because the programs that mount would not survive the trap.
                 let _trap = trap::set(&CALLS)?;
                 for refused in REFUSED {
                     refuse(refused);

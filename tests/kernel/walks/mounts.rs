@@ -2,7 +2,7 @@
 
 use super::changes::{CLOSED, Change, DEPTH, change, check_all};
 use super::{OPTIONS, Report, check_ways, comb, level};
-use crate::mounted::isolated;
+use crate::mounted::run_isolated;
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::make;
 use crate::support::visits::{Requests, collect_visits, directories, errors};
@@ -23,7 +23,7 @@ fn detach(at: &Path) {
 
 #[test]
 fn same_mount_skips_mount_points() {
-    isolated("walk: mount points", |scratch| {
+    run_isolated("walk: mount points", |scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
         make(
@@ -47,7 +47,7 @@ fn same_mount_skips_mount_points() {
 /// mounted there.
 #[test]
 fn mount_point_has_the_covered_type() {
-    isolated("walk: types of mount points", |scratch| {
+    run_isolated("walk: types of mount points", |scratch| {
         let tree = scratch.join("tree");
         make(&tree, &["device", "directory/"]);
         mount_bind("/dev/null", tree.join("device")).unwrap();
@@ -83,7 +83,7 @@ fn same_mount_skips_links_to_bind_mounts() {
         ("4", "d/e"),
         ("5", "../other/below"),
     ];
-    isolated("walk: links to other mounts", |scratch| {
+    run_isolated("walk: links to other mounts", |scratch| {
         let (tree, other) = (scratch.join("tree"), scratch.join("other"));
         make(&tree, &["d/e/file", "bind/", "z/"]);
         make(&other, &["below/file"]);
@@ -119,7 +119,7 @@ fn same_mount_skips_links_to_bind_mounts() {
 #[test]
 fn walk_finds_loops_below_bind_mounts() {
     const PLACES: [&str; 3] = ["x", "y", "z"];
-    isolated("walk: loops below mounts", |scratch| {
+    run_isolated("walk: loops below mounts", |scratch| {
         let (tree, mounted) = (scratch.join("tree"), scratch.join("mounted"));
         make(scratch, &["mounted/", "tree/x/c/", "tree/y/c/", "tree/z/c/"]);
         symlink("..", mounted.join("up")).unwrap();
@@ -210,5 +210,5 @@ fn changes() -> [Change; 7] {
 
 #[test]
 fn mount_changes_lose_only_covered_directories() {
-    isolated("walk: mounted and unmounted midway", |scratch| check_all(&changes(), scratch));
+    run_isolated("walk: mounted and unmounted midway", |scratch| check_all(&changes(), scratch));
 }

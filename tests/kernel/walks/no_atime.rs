@@ -1,7 +1,7 @@
 //! The option `no_atime`, which leaves the access times of directories unchanged if the kernel
 //! permits it.
 
-use crate::mounted::isolated;
+use crate::mounted::run_isolated;
 use crate::support::process::{NOBODY, as_nobody};
 use crate::support::tree::make;
 use lendir::{Walk, WalkDirs};
@@ -82,7 +82,7 @@ fn changed(root: &Path, read: impl FnOnce() -> usize) -> Vec<&'static str> {
 
 #[test]
 fn no_atime_keeps_access_times() {
-    isolated("walk: access times", |scratch| {
+    run_isolated("walk: access times", |scratch| {
         let root = make_tree(scratch);
         for (reader, read) in READERS {
             assert_eq!(changed(&root, || read(&root, false)), DIRS, "{reader}, by default");
@@ -95,7 +95,7 @@ fn no_atime_keeps_access_times() {
 /// the same, and a directory of the user below the others keeps its access time.
 #[test]
 fn refused_no_atime_reads_all_the_same() {
-    isolated("walk: access times of others", |scratch| {
+    run_isolated("walk: access times of others", |scratch| {
         let root = make_tree(scratch);
         chown(root.join("a/b"), Some(NOBODY), Some(NOBODY)).unwrap();
         let others = ["", "a", "mount", "mount/c", "target"];

@@ -3,7 +3,7 @@
 use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
 use super::{Report, SORTED, comb};
 use crate::faults::trapped;
-use crate::mounted::{in_own_namespace, isolated};
+use crate::mounted::{in_own_namespace, run_isolated};
 use crate::support::machine;
 use crate::support::machine::is_marked;
 use crate::support::options::{PLAIN, TestOptions};
@@ -24,7 +24,7 @@ const DEPTH: usize = 6;
 #[test]
 fn same_mount_works_without_openat2() {
     trapped("walks::openat2::same_mount_works_without_openat2", &CALLS, |_| {
-        isolated("walk: `openat2` is refused", |scratch| {
+        run_isolated("walk: `openat2` is refused", |scratch| {
             let tree = scratch.join("tree");
             comb(&tree, DEPTH);
             make(&tree, &["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);

@@ -43,7 +43,7 @@ enum Call {
 }
 
 /// Makes a call about an `Entry` or a `WalkEntry`.
-macro_rules! make {
+macro_rules! call {
     ($entry:expr, $call:expr) => {
         match $call {
             Call::FileType => drop($entry.file_type()),
@@ -218,7 +218,7 @@ impl Case {
             {
                 if entry.depth() == 1 {
                     self.call_all(entry.name(), &mut place, &mut yielded, |call| {
-                        make!(entry, call);
+                        call!(entry, call);
                     });
                 } else {
                     outcome
@@ -250,14 +250,14 @@ impl Case {
     }
 
     fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, yielded: &mut Vec<String>) {
-        let mut wanted = |entry: &Entry<'_>| {
-            self.call_all(entry.name(), place, yielded, |call| make!(entry, call));
+        let mut call_and_stop = |entry: &Entry<'_>| {
+            self.call_all(entry.name(), place, yielded, |call| call!(entry, call));
             self.reader == Reader::Midway && entry.name() == b"d"
         };
         if self.reader == Reader::Next {
-            while dir.next().unwrap().map(|entry| wanted(&entry)).is_some() {}
+            while dir.next().unwrap().map(|entry| call_and_stop(&entry)).is_some() {}
         } else {
-            assert_eq!(dir.find(wanted).unwrap().is_some(), self.reader == Reader::Midway);
+            assert_eq!(dir.find(call_and_stop).unwrap().is_some(), self.reader == Reader::Midway);
         }
     }
 
@@ -277,14 +277,14 @@ impl Case {
         name: &[u8],
         place: &mut Place,
         yielded: &mut Vec<String>,
-        make: impl Fn(Call),
+        call: impl Fn(Call),
     ) {
         let name = std::str::from_utf8(name).unwrap();
         let is_changed = name == "d";
         if is_changed {
             place.put(self.in_place[0]);
         }
-        self.calls[name].iter().copied().for_each(make);
+        self.calls[name].iter().copied().for_each(call);
         if is_changed {
             place.put(self.in_place[1]);
         }

@@ -3,7 +3,7 @@
 //! birth time. Other mounts in the level do not cover directories there.
 
 use super::{Report, SORTED, TestOptions, comb, level};
-use crate::mounted::isolated;
+use crate::mounted::run_isolated;
 use crate::support::tree::make;
 use crate::support::visits::{Requests, collect_visits, directories, errors};
 use libc::ENOENT;
@@ -37,7 +37,7 @@ fn walk(tree: &Path, options: TestOptions, closed: usize, covers: bool) -> [Repo
 /// root's. Otherwise the walk may find the level or lose it. The rest is complete.
 #[test]
 fn level_mounted_on_itself_loses_only_itself() {
-    isolated("walk: a closed level is mounted on itself", |scratch| {
+    run_isolated("walk: a closed level is mounted on itself", |scratch| {
         for closed in CLOSED {
             for number in 0..8 {
                 let [covers, second_visits, is_on_one_mount] =
@@ -77,7 +77,7 @@ fn level_mounted_on_itself_loses_only_itself() {
 /// error, because the walk cannot check whether the link is a loop.
 #[test]
 fn link_outside_the_bind_mount_is_an_error() {
-    isolated("walk: a followed link outside of the bind mount", |scratch| {
+    run_isolated("walk: a followed link outside of the bind mount", |scratch| {
         make(scratch, &["a/b/x/sub/", "target/in/", "mount/"]);
         symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
         let root = scratch.join("mount");

@@ -3,7 +3,7 @@
 
 use super::{OPTIONS, Report, comb, level};
 use crate::file_systems::FileSystem;
-use crate::mounted::isolated;
+use crate::mounted::run_isolated;
 use crate::suite::churn::Over;
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
@@ -200,7 +200,7 @@ fn racing_mounts_are_never_entered() {
     const LEVELS: usize = 8;
     let _watchdog = machine::watchdog();
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
-    isolated("walk: mounted and unmounted meanwhile", |scratch| {
+    run_isolated("walk: mounted and unmounted meanwhile", |scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, LEVELS);
         make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);

@@ -200,7 +200,8 @@ fn share_with_twin(at: &Path) -> bool {
     let made = place.make();
     let [is_shared, is_done, has_number] = [(); 3].map(|()| AtomicBool::new(false));
     let parts = run.walk.run_parallel(2, |worker| {
-        let (mut visitor, mut is_first) = (Visitor::default(), false);
+        let mut visitor = Visitor::default();
+        let mut is_first = false;
         let mut look = |dir: &Dir<'_>| {
             let path = dir.path();
             let is_below = path.starts_with("d/d") && path != level(2);
