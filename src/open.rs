@@ -1,10 +1,10 @@
-//! `open` and `openat`: the functions with which users open directories. They do not know how a
-//! directory is read.
+//! `open` and `openat`: the functions with which users open directories, and [`open_again`]. They do
+//! not know how a directory is read.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::fs::{CWD, Mode, OFlags, SeekFrom, fcntl_getfl, seek};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -99,4 +99,15 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Error> {
     let opened = retry_on_intr(|| rustix::fs::openat(dirfd, path, DIRECTORY, Mode::empty()));
     opened.map_err(|errno| Error::new(OsStr::from_bytes(path.to_bytes()), errno))
+}
+
+/// Opens the directory `dir` anew, to read it from its beginning. Some servers ignore `lseek`, and
+/// duplicates of `dir` share its position. If opening is refused, rewinds `dir` and returns `None`.
+#[cold]
+pub(crate) fn open_again(dir: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
+    let no_atime = fcntl_getfl(dir).unwrap_or(OFlags::empty()) & OFlags::NOATIME;
+    let open = || rustix::fs::openat(dir, c".", DIRECTORY | no_atime, Mode::empty());
+    retry_on_intr(open)
+        .map(Some)
+        .or_else(|_| retry_on_intr(|| seek(dir, SeekFrom::Start(0))).map(|_| None))
 }

@@ -16,6 +16,7 @@ pub use listed_entry::{ListedEntries, ListedEntry};
 
 use crate::error::Error;
 use crate::name::Name;
+use crate::open::open_again;
 use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
@@ -23,8 +24,6 @@ use crate::read_dir::records::{MIN_RECORD, Phase};
 pub(crate) use arena::Limit;
 use arena::{Arena, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{SeekFrom, seek};
-use rustix::io::retry_on_intr;
 use span::Span;
 use std::{fmt, io, mem};
 
@@ -197,8 +196,9 @@ impl Listing {
     /// ```
     ///
     /// Reading begins at the position of the descriptor. If `dir` has just been opened, this is the
-    /// beginning. If the descriptor is at the end, it is rewound, and the whole directory is read.
-    /// If the descriptor cannot be rewound, the listing is empty.
+    /// beginning. If the descriptor is at the end, the whole directory is read, through another
+    /// descriptor. If that cannot be opened, and the descriptor cannot be rewound, the listing is
+    /// empty.
     ///
     /// A broken file system can return several entries of the same name. All of them stay, in the
     /// order of the directory.
@@ -253,16 +253,28 @@ impl Listing {
         self.removed = false;
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
-        let filled = self.fill(dir, end_marker);
+        let mut filled = self.fill(dir, end_marker);
+        if let Ok(Phase::Empty) = filled {
+            filled = self.fill_again(dir, end_marker);
+        }
         // Even after an error, the entries that were read before the error are sorted.
         let finished = self.finish(above.entries, dir);
-        filled.and(finished)
+        self.removed = filled? == Phase::Removed;
+        finished
+    }
+
+    /// Reads `dir` once more from its beginning, after an empty first batch: either the descriptor
+    /// stood at the end, or the directory has neither entries nor dots.
+    #[cold]
+    fn fill_again(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<Phase> {
+        let Ok(again) = open_again(dir) else { return Ok(Phase::Ended) };
+        self.fill(again.as_ref().map_or(dir, AsFd::as_fd), end_marker)
     }
 
     #[inline(always)]
-    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<Phase> {
         let mut phase = Phase::Reading;
-        let mut may_rewind = true;
+        let mut is_first = true;
         let records_start = self.extent.records_end;
         while phase == Phase::Reading {
             let Extent { entries, records_end } = self.extent;
@@ -315,17 +327,11 @@ impl Listing {
                 *extent = Extent { entries: entries + count, records_end: end };
             }
             read?;
-            // Either the descriptor stood at the end, or the directory has neither entries nor
-            // dots. Rewind only once, because in the second case the next batch is empty, too.
-            if mem::take(&mut may_rewind)
-                && phase == Phase::Empty
-                && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok()
-            {
-                phase = Phase::Reading;
+            if !mem::take(&mut is_first) && phase == Phase::Empty {
+                phase = Phase::Ended;
             }
         }
-        self.removed = phase == Phase::Removed;
-        Ok(())
+        Ok(phase)
     }
 
     /// Grows the memory for spans and for the keys of a sort to `capacity` entries. Grows the keys
@@ -535,13 +541,19 @@ impl ReadDir {
     /// # Errors
     ///
     /// - Same as [`Listing::read`], with the path of the directory.
-    /// - `ESPIPE`: the reader has begun, and the file system cannot seek. The listing is then
-    ///   empty.
+    /// - `ESPIPE`: the reader has begun, the directory cannot be opened again, and the file system
+    ///   cannot seek. The listing is then empty.
+    ///
+    /// # Performance
+    ///
+    /// If the reader has begun, the directory is opened again, because some servers ignore `lseek`.
+    /// On other file systems, call [`rewind`](Self::rewind) first, which takes less time.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        let (directory, end_marker) = self.rewind_to_read()?;
-        let read = listing.read_known(directory, end_marker);
+        let (again, directory, end_marker) = self.begin_again()?;
+        let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
+        let read = listing.read_known(Directory { fd, ..directory }, end_marker);
         self.phase = Phase::ended(listing.is_removed());
         read
     }

@@ -172,6 +172,10 @@ impl<'a> Entries<'a> {
     /// On btrfs, entries that were created after the directory was opened are yielded only after a
     /// rewind.
     ///
+    /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers: reading
+    /// then goes on where it was, and entries are missing without an error. Open `.` in the directory
+    /// and read that descriptor instead, which works everywhere.
+    ///
     /// # Errors
     ///
     /// Same as [`seek`](Self::seek).

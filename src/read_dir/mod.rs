@@ -13,7 +13,7 @@ pub use entries::Entries;
 pub use entry::Entry;
 
 use crate::error::Error;
-use crate::open::open;
+use crate::open::{open, open_again};
 use end_marker::EndMarker;
 use entries::find;
 use entry::Directory;
@@ -265,24 +265,24 @@ impl ReadDir {
             .filter_map(Result::transpose)
     }
 
-    /// Seeks to the beginning unless the reader is there. Returns the directory and its end marker.
+    /// Returns the directory and its end marker, and unless the reader is at the beginning, another
+    /// descriptor that is.
     #[inline(always)]
-    pub(crate) fn rewind_to_read(&mut self) -> Result<(Directory<'_>, EndMarker), Error> {
-        if !self.is_fresh
-            || self.phase != Phase::Reading
-            || Self::records(&mut self.records).has_begun()
-        {
-            self.seek(0)?;
-        }
+    pub(crate) fn begin_again(
+        &mut self,
+    ) -> Result<(Option<OwnedFd>, Directory<'_>, EndMarker), Error> {
+        let records = Self::records(&mut self.records);
+        let is_at_beginning = self.is_fresh && self.phase == Phase::Reading && !records.has_begun();
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        Ok((directory, Self::records(&mut self.records).end_marker))
+        let again = if is_at_beginning { Ok(None) } else { open_again(directory.fd) };
+        Ok((again.map_err(|errno| directory.error(errno))?, directory, records.end_marker))
     }
 
     /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
     /// directory again in this way is cheaper than opening it again.
     ///
     /// On btrfs, entries that were created after the directory was opened are yielded only after a
-    /// rewind.
+    /// rewind. [Some servers ignore it](crate::Entries::rewind).
     ///
     /// # Errors
     ///

@@ -10,6 +10,7 @@ use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::name::Name;
+use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::{Directory, Entry};
@@ -244,40 +245,47 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// In addition to [`Listing::read`], this method makes one `lseek` if an entry was yielded
-    /// before. It also copies the path of the directory. So if you read every directory of a deep
-    /// chain by this method, the time grows with the square of the depth. [`walk`](crate::walk())
-    /// does not copy the path.
+    /// In addition to [`Listing::read`], this method opens the directory again if an entry was
+    /// yielded before. It also copies the path of the directory. So if you read every directory of a
+    /// deep chain by this method, the time grows with the square of the depth.
+    /// [`walk`](crate::walk()) does not copy the path.
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         self.subdirs.merge(self.updates);
-        let Entries { records, phase, .. } = &self.entries;
-        if (*phase != Phase::Reading || records.has_begun())
-            && !self.prepare_to_read_again(listing)?
-        {
-            return Ok(());
+        let Entries { records, phase, directory } = &self.entries;
+        if *phase != Phase::Reading || records.has_begun() {
+            return self.read_again_into(listing);
         }
-        let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
+        self.read_at(directory.fd, listing)
+    }
+
+    /// Reads the directory into `listing` from the position of `fd` on.
+    #[inline(always)]
+    fn read_at(&mut self, fd: BorrowedFd<'_>, listing: &mut Listing) -> Result<(), Error> {
+        let Entries { records, directory, .. } = &self.entries;
+        let result = listing.read_known(Directory { fd, ..*directory }, records.end_marker);
         self.entries.phase = Phase::ended(listing.is_removed());
         self.subdirs.note_all(listing);
         result
     }
 
-    /// Rewinds the directory for [`read_into`](Self::read_into). Returns `true` if the directory
-    /// has entries.
+    /// Reads the directory into `listing` from its beginning, after entries were read.
     #[cold]
-    fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
+    fn read_again_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
         if let Some(errno) = self.unreadable {
             self.subdirs.reading.end(); // reported here
             return Err(self.wrap_error(errno));
         }
-        if self.has_entries {
-            let rewound = self.entries.rewind();
-            rewound.inspect_err(|_| self.subdirs.reading.is_unread = false)?; // reported here
+        if !self.has_entries {
+            return Ok(());
         }
-        Ok(self.has_entries)
+        let again = open_again(self.fd()).map_err(|errno| {
+            self.subdirs.reading.is_unread = false; // reported here
+            self.wrap_error(errno)
+        })?;
+        self.read_at(again.as_ref().map_or(self.fd(), AsFd::as_fd), listing)
     }
 
     /// Tells the walk not to descend into any entry of this name.

@@ -36,10 +36,15 @@ use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
 use crate::cursor::options::Options;
 use crate::error::Error;
+use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::Entries;
+use crate::read_dir::entry::Directory;
 use crate::read_dir::entry_state::EntryUpdates;
+use crate::read_dir::records::Phase;
 use crate::sync::Arc;
+use rustix::fd::AsFd;
+use rustix::fs::{SeekFrom, seek};
 
 /// The part of a tree that one thread has to walk.
 pub(crate) struct Part<S> {
@@ -127,15 +132,27 @@ impl<S> Part<S> {
             if let Some(errno) = subdirs.reading.end() {
                 return Err(directory.error(errno));
             }
-            // Reads again from the first entry, because a cookie may lead elsewhere. If `rewind`
-            // fails, but no entry was yielded, the position is presumably still the beginning.
-            let mut entries = Entries::of(directory, buffer, end_marker);
-            entries
-                .rewind()
-                .or_else(|error| if subdirs.has_yielded { Err(error) } else { Ok(()) })?;
-            subdirs.begin_again();
-            while let Some(entry) = entries.next()? {
-                subdirs.note(&entry);
+            // From the first entry, because a cookie may lead elsewhere.
+            let mut again = if subdirs.has_yielded {
+                open_again(directory.fd).map_err(|errno| directory.error(errno))?
+            } else {
+                let _ = seek(directory.fd, SeekFrom::Start(0)); // the position is presumably 0
+                None
+            };
+            loop {
+                let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
+                let mut entries = Entries::of(Directory { fd, ..directory }, buffer, end_marker);
+                subdirs.begin_again();
+                while let Some(entry) = entries.next()? {
+                    subdirs.note(&entry);
+                }
+                if again.is_some() || entries.phase != Phase::Empty {
+                    break;
+                }
+                again = open_again(fd).ok().flatten();
+                if again.is_none() {
+                    break;
+                }
             }
         }
         subdirs.resolve();

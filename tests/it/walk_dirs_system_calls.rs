@@ -109,13 +109,13 @@ fn walk_reads_unread_directories_once() {
     });
     for (look, totals) in parts.into_iter().flatten().enumerate() {
         let midway = if look == 3 { 5 } else { 0 }; // one of the six directories is empty
-        let rewound = if look == 2 { 6 } else { midway };
+        let rewound = if look == 2 { 6 } else { 0 };
         let mut expected = vec![
-            ("close", 6),
+            ("close", 6 + midway),
             ("fstatfs", 1),
             ("getdents64", reads * 6 + midway),
             ("lseek", rewound),
-            ("openat", 1),
+            ("openat", 1 + midway),
             ("openat2", 5),
         ];
         expected.retain(|(_, times)| *times > 0);
@@ -172,11 +172,10 @@ fn walk_does_not_finish_the_deepest_directories() {
     let Some(reads) = reads_on_disk(TEST) else { return };
     // Only the root is read again.
     let expected = [
-        ("close", 3),
+        ("close", 4),
         ("fstatfs", 1),
         ("getdents64", 1 + reads + 2),
-        ("lseek", 1),
-        ("openat", 1),
+        ("openat", 2),
         ("openat2", 2),
     ];
     check(TEST, &expected, || {

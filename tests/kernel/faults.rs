@@ -7,8 +7,8 @@ use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
-    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat,
-    SYS_readlinkat, SYS_statx, c_int, c_long,
+    EACCES, EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
+    SYS_openat, SYS_readlinkat, SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{RawDir, SeekFrom, StatxFlags, seek};
@@ -204,43 +204,33 @@ fn failed_seek_keeps_position() {
     });
 }
 
-/// If the first batch is empty and `lseek` fails, the directory is empty, as for `std`. The first
-/// batch is empty if the directory has no dots or the descriptor is at the end.
+/// If the first batch is empty and the directory can be neither opened again nor rewound, the
+/// listing is empty, as for `std`. A `ReadDir` knows that it has begun, and returns the error.
 #[test]
 fn failed_rewind_leaves_an_empty_listing() {
-    trapped(
-        "faults::failed_rewind_leaves_an_empty_listing",
-        &[SYS_lseek, SYS_getdents64],
-        |scratch| {
-            let crowd = Crowd::new(scratch);
-            let (dir, mut listing) = (crowd.open(), Listing::new());
-            assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
-            for fault in Fault::sweep(SYS_lseek, 1)
-                .filter(|fault| fault.at == At::Every && fault.errno != EINTR)
-            {
-                fault.set();
-                listing.read(&dir).unwrap();
-                assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
-
-                trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
-                trap::refuse(SYS_lseek, fault.errno);
-                lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
-                assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
-                // A `ReadDir` from the caller's descriptor may have begun anywhere.
-                let mut from_outside = ReadDir::from_fd(crowd.open(), "");
-                for _ in 0..2 {
-                    assert_eq!(
-                        errno(&from_outside.read_into(&mut listing).unwrap_err()),
-                        fault.errno
-                    );
-                    assert!(from_outside.next().unwrap().is_none());
-                }
-                trap::count(SYS_lseek);
-                from_outside.read_into(&mut listing).unwrap();
-                assert_eq!((listing.len(), trap::made()), (2000, 1));
+    const TEST: &str = "faults::failed_rewind_leaves_an_empty_listing";
+    trapped(TEST, &[SYS_lseek, SYS_openat], |scratch| {
+        let crowd = Crowd::new(scratch);
+        let (dir, mut listing) = (crowd.open(), Listing::new());
+        assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
+        let mut from_outside = ReadDir::from_fd(crowd.open(), "");
+        for fault in
+            Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR)
+        {
+            fault.set();
+            trap::refuse(SYS_openat, EACCES);
+            listing.read(&dir).unwrap();
+            assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
+            for _ in 0..2 {
+                assert_eq!(errno(&from_outside.read_into(&mut listing).unwrap_err()), fault.errno);
             }
-        },
-    );
+            trap::count(SYS_lseek);
+            trap::refuse(SYS_openat, EACCES);
+            from_outside.read_into(&mut listing).unwrap();
+            assert_eq!((listing.len(), trap::made()), (2000, 1));
+            assert!(from_outside.next().unwrap().is_none());
+        }
+    });
 }
 
 type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;

@@ -294,18 +294,19 @@ fn walk_closes_new_levels_without_clock() {
     });
 }
 
-/// A walk rewinds a directory whose `Dir` was dropped midway. If that fails, there is one error,
-/// and the directories that were not read are lost.
+/// A walk reads a directory again whose `Dir` was dropped midway. If the directory can be neither
+/// opened again nor rewound, there is one error, and the directories that were not read are lost.
 #[test]
 fn failed_rewind_of_a_dropped_dir_is_one_error() {
     const TEST: &str = "walks::faults::failed_rewind_of_a_dropped_dir_is_one_error";
-    trapped(TEST, &[libc::SYS_lseek], |tree| {
+    trapped(TEST, &[libc::SYS_lseek, libc::SYS_openat], |tree| {
         make(tree, &["a/file", "b/file", "c/file"]);
         for (_, errno) in ERRNOS {
             let mut walk = lendir::walk_dirs(tree).unwrap();
             let mut root = walk.next().unwrap().unwrap();
             let first = tree.join(root.next().unwrap().unwrap().name_os());
             trap::fail(libc::SYS_lseek, errno, |number| number == 1);
+            trap::refuse(libc::SYS_openat, libc::EACCES);
 
             let visits = collect_visits(&mut walk, |_| Requests::ALL);
             let error = Visit { path: tree.into(), depth: 0, what: What::Error(errno) };
