@@ -199,8 +199,12 @@ macro_rules! common_options {
         /// [`openat`](crate::openat()) can return.
         ///
         /// The paths of the walk begin with `path`, which the walk never looks up. With `""` they
-        /// are relative to the root. The root is read from its beginning. If the descriptor cannot
-        /// be read, the walk returns the error.
+        /// are relative to the root. If the descriptor cannot be read, the walk returns the error.
+        ///
+        /// The walk opens `.` in `root` and reads that descriptor from its beginning, so any number
+        /// of walks can begin at duplicates of one descriptor. If you have no permission to search
+        /// the root, the walk reads `root` itself. Then its duplicates, and a child process that
+        /// inherits it by `fork`, share the position: if two of them read, both lose entries.
         ///
         /// ```
         /// let root = lendir::open("/sys/class")?;
@@ -211,7 +215,7 @@ macro_rules! common_options {
         ///
         /// # Performance
         ///
-        /// This method makes one `lseek` and one `fstatfs`.
+        /// This method makes one `openat`, one `fstatfs` and one `close`.
         pub fn from_fd(
             self,
             root: impl Into<::rustix::fd::OwnedFd>,

@@ -4,8 +4,8 @@
 use super::opener::{OpenDir, Root};
 use super::options::Options;
 use crate::error::Error;
-use rustix::fd::OwnedFd;
-use rustix::fs::{SeekFrom, seek};
+use crate::open::open_again;
+use rustix::fd::{AsFd, OwnedFd};
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -30,8 +30,8 @@ impl Roots {
 
     /// Returns `root` as the only root, to be read from its beginning.
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
-        // If it cannot be rewound, it cannot be read either. The error of reading is reported.
-        let _ = seek(&root, SeekFrom::Start(0));
+        // If it can be neither opened again nor rewound, the error of reading is reported.
+        let root = open_again(root.as_fd()).ok().flatten().unwrap_or(root);
         Self { open: Some(Root { found: OpenDir::query(root), parent: None }), ..Self::default() }
     }
 

@@ -385,3 +385,21 @@ fn walk_without_roots_is_at_its_end() {
     assert_eq!(format!("{:?}", WalkDirsOptions::default()), format!("{:?}", WalkDirs::options()));
     assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
 }
+
+/// Even without permission to search the root, which leaves only the descriptor itself.
+#[test]
+fn walks_of_duplicates_do_not_disturb_each_other() {
+    process::as_nobody(|| {
+        let tree = Tree::of(&["a", "b", "c"]);
+        let root = lendir::open(tree.path()).unwrap();
+        let walk = || WalkDirs::options().from_fd(root.try_clone().unwrap(), "");
+        let (mut first, mut second) = (walk(), walk());
+        for walk in [&mut first, &mut second] {
+            assert_eq!(walk.next().unwrap().unwrap().count().unwrap(), 3);
+        }
+        chmod(tree.path(), 0o400);
+        for _ in 0..2 {
+            assert_eq!(walk().next().unwrap().unwrap().count().unwrap(), 3);
+        }
+    });
+}

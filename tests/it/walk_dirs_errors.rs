@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 #[test]
 fn unreadable_descriptor_causes_one_error() {
     let tree = Tree::of(&["file"]);
-    let file = File::open(tree.path().join("file")).unwrap().into();
-    let only_a_path = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
+    let path = tree.path().join("file");
+    let file = File::open(&path).unwrap().into();
+    let only_a_path = openat(CWD, path, OFlags::PATH, Mode::empty()).unwrap();
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
         for next_calls in [0, 1] {
             let visits = collect_visits(
