@@ -58,7 +58,7 @@ fn example_names_its_usage() {
         ("grep", &[], "usage: grep TEXT [PATH]..."),
         ("manifest", &["-j", "x", "."], "-j needs a number"),
         ("rm", &["-r", "missing", "-f"], "usage: rm [-r] PATH..."),
-        ("watch", &["1e300"], "usage: watch [SECONDS]"),
+        ("watch_pids", &["1e300"], "usage: watch_pids [SECONDS]"),
     ] {
         let output = run(example(name).args(args));
         let status = if name == "compare" { 2 } else { 1 };
@@ -82,7 +82,7 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         ("grep", &["e", "src", "/proc/self/maps"]),
         ("grep", &["e", "src"]),
         ("pids", &[]),
-        ("watch", &[]),
+        ("watch_pids", &[]),
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -268,7 +268,7 @@ fn pids_lists_processes() {
 }
 
 #[test]
-fn watch_reports_a_process_that_appears_and_vanishes() {
+fn watch_pids_reports_processes() {
     let _watchdog = watchdog();
     let dir = Scratch::new();
     let path = dir.path().join("a\tb\nc\x1b\x7f");
@@ -278,7 +278,7 @@ fn watch_reports_a_process_that_appears_and_vanishes() {
     shell.arg0("sh").args(["-c", "read start; (read stop); :"]).stdin(Stdio::piped());
     let mut shell = Process::start(&mut shell);
 
-    let mut watch = Process::start(example("watch").arg("0.02").stdout(Stdio::piped()));
+    let mut watch = Process::start(example("watch_pids").arg("0.02").stdout(Stdio::piped()));
     let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     let first = lines.next().unwrap();
     assert!(first.starts_with("watching ") && first.ends_with(" processes"), "{first}");

@@ -1,6 +1,6 @@
 //! Reports the processes that appear (`+ PID NAME`) and vanish (`- PID`) between two scans of
-//! /proc: `watch [SECONDS]`. SECONDS is the time between two scans, 1 by default. The program runs
-//! until Ctrl-C.
+//! /proc: `watch_pids [SECONDS]`. SECONDS is the time between two scans, 1 by default. The program
+//! runs until Ctrl-C.
 //!
 //! It opens /proc once and reads it again after `rewind`. Once there is memory for every PID, a
 //! scan allocates nothing.
@@ -17,14 +17,14 @@ fn main() -> ExitCode {
     let seconds = env::args().nth(1).map_or(Ok(1.0), |seconds| seconds.parse());
     let Some(interval) = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     else {
-        eprintln!("watch: usage: watch [SECONDS]");
+        eprintln!("watch_pids: usage: watch_pids [SECONDS]");
         return ExitCode::FAILURE;
     };
     match watch(interval, &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "watch: {error}");
+            let _ = writeln!(io::stderr(), "watch_pids: {error}");
             ExitCode::FAILURE
         }
     }
