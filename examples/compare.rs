@@ -1,106 +1,112 @@
 //! Prints what differs between two trees: `compare LEFT RIGHT`. It prints each entry that only one
 //! tree has, and each entry whose type differs. For files and links it also compares the contents.
+//! On a terminal, paths are printed by `{:?}`.
 //!
 //! The exit status is 1 if anything differs, and 2 after an error. The example shows how to merge
 //! two sorted walks by relative path.
 
+use lendir::rustix::io::Errno;
 use lendir::{Error, OFlags, Order, Walk, WalkEntry};
 use std::cmp::Ordering::{Equal, Greater, Less};
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, IsTerminal, Read, StdoutLock, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match compare(&std::env::args_os().skip(1).map(PathBuf::from).collect::<Vec<_>>()) {
-        Ok(status) => status,
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "compare: {error}");
-            ExitCode::from(2)
-        }
+    let (out, is_terminal) = (io::stdout().lock(), io::stdout().is_terminal());
+    let mut results =
+        Results { out, is_terminal, differs: false, failed: false, unread: Vec::new() };
+    match compare(&std::env::args_os().skip(1).map(PathBuf::from).collect::<Vec<_>>(), &mut results)
+    {
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => results.complain(error),
+        _ => {}
     }
+    ExitCode::from(if results.failed { 2 } else { u8::from(results.differs) })
 }
 
-/// The relative paths that could not be read in one of the trees.
-#[derive(Default)]
-struct Failed {
-    paths: Vec<PathBuf>,
-    ever: bool,
+struct Results {
+    out: StdoutLock<'static>,
+    is_terminal: bool,
+    differs: bool,
+    failed: bool,
+    /// The relative paths that could not be read in one of the trees.
+    unread: Vec<PathBuf>,
 }
 
-impl Failed {
-    fn add(&mut self, error: &Error, root: &Path) {
+impl Results {
+    fn complain(&mut self, error: impl Display) {
+        self.failed = true;
         let _ = writeln!(io::stderr(), "compare: {error}");
-        self.paths.push(error.path().strip_prefix(root).unwrap_or(Path::new("")).to_owned());
-        self.ever = true;
     }
 
-    /// Returns `true` if `path` is one of these paths or below one. Removes the paths that both
-    /// walks have passed.
-    fn contain(&mut self, path: &Path) -> bool {
-        self.paths.retain(|failed| path.starts_with(failed) || path < failed.as_path());
-        self.paths.iter().any(|failed| path.starts_with(failed))
+    fn add_unread(&mut self, error: &Error, root: &Path) {
+        self.unread.push(error.path().strip_prefix(root).unwrap_or(Path::new("")).to_owned());
+        self.complain(error);
+    }
+
+    /// Prints a difference, unless its path could not be read in the other tree.
+    fn print(&mut self, what: &str, path: &Path) -> io::Result<()> {
+        // Both walks have passed the other paths.
+        self.unread.retain(|unread| path.starts_with(unread) || path < unread.as_path());
+        if self.unread.iter().any(|unread| path.starts_with(unread)) {
+            return Ok(());
+        }
+        self.differs = true;
+        if self.is_terminal {
+            return writeln!(self.out, "{what}: {path:?}"); // a name could contain terminal commands
+        }
+        self.out.write_all(&[what.as_bytes(), b": ", path.as_os_str().as_bytes(), b"\n"].concat())
     }
 }
 
 /// Compares the trees at two paths. Returns an error of output, of usage, or of a root.
-fn compare(roots: &[PathBuf]) -> io::Result<ExitCode> {
+fn compare(roots: &[PathBuf], results: &mut Results) -> io::Result<()> {
     let [left_root, right_root] = roots else {
         return Err(io::Error::other("usage: compare LEFT RIGHT"));
     };
     // In this order, `walk` yields a tree in the order of `Path::cmp` on relative paths.
     let options = Walk::options().order(Order::Bytes);
     let (mut lefts, mut rights) = (options.clone().open(left_root)?, options.open(right_root)?);
-    let (mut out, mut failed, mut differs) = (io::stdout().lock(), Failed::default(), false);
-    let mut left = lefts.next_ok(|error| failed.add(&error, left_root));
-    let mut right = rights.next_ok(|error| failed.add(&error, right_root));
+    let mut left = lefts.next_ok(|error| results.add_unread(&error, left_root));
+    let mut right = rights.next_ok(|error| results.add_unread(&error, right_root));
     loop {
         let order = match (&left, &right) {
-            (None, None) => break,
+            (None, None) => return Ok(()),
             (Some(_), None) => Less,
             (None, Some(_)) => Greater,
             (Some(left), Some(right)) => left.relative_path().cmp(right.relative_path()),
-        };
-        let mut line = |what: &str, path: &Path| {
-            differs = true;
-            // A name could contain terminal commands.
-            let path = path.to_string_lossy().replace(char::is_control, "?");
-            writeln!(out, "{what}: {path}")
         };
         match (&left, &right) {
             (Some(left), Some(right)) if order == Equal => match is_same(left, right) {
                 Ok(true) => {}
                 Ok(false) => {
-                    line("different", left.relative_path())?;
+                    results.print("different", left.relative_path())?;
                     left.skip_subtree();
                     right.skip_subtree();
                 }
-                Err(error) if error.path() == left.path() => failed.add(&error, left_root),
-                Err(error) => failed.add(&error, right_root),
+                Err(error) if error.path() == left.path() => results.add_unread(&error, left_root),
+                Err(error) => results.add_unread(&error, right_root),
             },
             (Some(only), _) if order == Less => {
                 only.skip_subtree();
-                if !failed.contain(only.relative_path()) {
-                    line("only left", only.relative_path())?;
-                }
+                results.print("only left", only.relative_path())?;
             }
             (_, only) => {
                 let only = only.as_ref().expect("one of them is there");
                 only.skip_subtree();
-                if !failed.contain(only.relative_path()) {
-                    line("only right", only.relative_path())?;
-                }
+                results.print("only right", only.relative_path())?;
             }
         }
         if order != Greater {
-            left = lefts.next_ok(|error| failed.add(&error, left_root));
+            left = lefts.next_ok(|error| results.add_unread(&error, left_root));
         }
         if order != Less {
-            right = rights.next_ok(|error| failed.add(&error, right_root));
+            right = rights.next_ok(|error| results.add_unread(&error, right_root));
         }
     }
-    Ok(ExitCode::from(if failed.ever { 2 } else { u8::from(differs) }))
 }
 
 /// Returns `true` if the types are equal and, for files and links, the contents.
@@ -115,20 +121,29 @@ fn is_same(left: &WalkEntry<'_>, right: &WalkEntry<'_>) -> Result<bool, Error> {
     if !file_type.is_file() {
         return Ok(true);
     }
-    // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a writer.
-    let open = |entry: &WalkEntry<'_>| entry.open(OFlags::RDONLY | OFlags::NONBLOCK);
-    let (mut a, mut b) =
-        (BufReader::new(File::from(open(left)?)), BufReader::new(File::from(open(right)?)));
+    let sides = [(left, open_file(left)?), (right, open_file(right)?)];
+    let mut parts = [(); 2].map(|()| Vec::with_capacity(64 << 10));
     loop {
-        let (a_part, b_part) = (
-            a.fill_buf().map_err(|error| left.wrap_error(error))?,
-            b.fill_buf().map_err(|error| right.wrap_error(error))?,
-        );
-        let len = a_part.len().min(b_part.len());
-        if len == 0 || a_part[..len] != b_part[..len] {
-            return Ok(a_part.is_empty() && b_part.is_empty());
+        for ((entry, file), part) in sides.iter().zip(&mut parts) {
+            part.clear();
+            // It reads on after a short read, or an interrupted one.
+            let read = file.take(64 << 10).read_to_end(part);
+            read.map_err(|error| entry.wrap_error(error))?;
         }
-        a.consume(len);
-        b.consume(len);
+        let [left, right] = &parts;
+        if left != right || left.is_empty() {
+            return Ok(left == right);
+        }
+    }
+}
+
+/// Opens an entry that was a regular file. By now its name may belong to a FIFO. Without
+/// `NONBLOCK`, opening a FIFO waits for a writer.
+fn open_file(entry: &WalkEntry<'_>) -> Result<File, Error> {
+    let file = File::from(entry.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
+    match file.metadata() {
+        Ok(found) if found.is_file() => Ok(file),
+        Ok(_) => Err(entry.wrap_error(io::Error::other("not a regular file"))),
+        Err(error) => Err(entry.wrap_error(error)),
     }
 }

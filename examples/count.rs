@@ -3,26 +3,35 @@
 //! This is the first example to read about trees. A walk yields directories, and each directory
 //! yields its entries.
 
-use lendir::Error;
+use lendir::rustix::io::Errno;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or(".".into());
-    let (mut count, mut status) = (0, ExitCode::SUCCESS);
-    let mut complain = |error: Error| {
-        eprintln!("count: {error}");
-        status = ExitCode::FAILURE;
-    };
-    match lendir::walk_dirs(path) {
-        Ok(mut walk) => {
-            while let Some(mut dir) = walk.next_ok(&mut complain) {
-                while dir.next_ok(&mut complain).is_some() {
-                    count += 1;
-                }
-            }
-            println!("{count}");
-        }
-        Err(error) => complain(error),
+    match count(path.as_ref()) {
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
-    status
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
+}
+
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "count: {error}");
+}
+
+fn count(path: &Path) -> io::Result<()> {
+    let (mut walk, mut count) = (lendir::walk_dirs(path)?, 0_u64);
+    while let Some(mut dir) = walk.next_ok(complain) {
+        while dir.next_ok(complain).is_some() {
+            count += 1;
+        }
+    }
+    writeln!(io::stdout(), "{count}")
 }

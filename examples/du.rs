@@ -12,29 +12,35 @@
 //! The example shows second visits, and a state that each directory passes down.
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
+use lendir::rustix::io::Errno;
 use lendir::{Error, FileType, WalkDirs};
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
     match du(std::env::args_os().skip(1)) {
-        Ok(is_complete) => ExitCode::from(u8::from(!is_complete)),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "du: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
 }
 
-/// Returns `true` if everything could be read. Returns an error of output or of usage.
-fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "du: {error}");
+}
+
+/// Runs with the arguments of the program. Returns an error of output or of usage.
+fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let (mut only_roots, mut threads, mut paths) = (false, 0, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
@@ -53,7 +59,6 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         is_terminal: io::stdout().is_terminal(),
         out: BufWriter::new(io::stdout()).into(),
         seen: Mutex::default(),
-        failed: false.into(),
     };
     let options = WalkDirs::options().follow_root_links(false).second_visits(true);
     // The sum of the directory with its contents, and the sum of its parent. `None` if the
@@ -71,11 +76,11 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                             continue;
                         }
                         Err(error) => {
-                            du.complain(&error);
+                            complain(error);
                             0 // its contents count all the same
                         }
                     };
-                    while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
+                    while let Some(entry) = dir.next_ok(complain) {
                         if matches!(entry.file_type(), Ok(FileType::Directory)) {
                             continue; // its size is added when it is visited
                         }
@@ -84,7 +89,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                                 blocks += stat.stx_blocks;
                             }
                             Ok(_) => {}
-                            Err(error) => du.complain(&error),
+                            Err(error) => complain(error),
                         }
                     }
                     *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
@@ -99,14 +104,13 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         },
     );
     parts.into_iter().collect::<io::Result<()>>()?;
-    du.out.into_inner().unwrap().flush().map(|()| !du.failed.into_inner())
+    du.out.into_inner().unwrap().flush()
 }
 
 struct Du {
     is_terminal: bool,
     out: Mutex<BufWriter<Stdout>>,
     seen: Mutex<HashSet<(u32, u32, u64)>>,
-    failed: AtomicBool,
 }
 
 impl Du {
@@ -126,7 +130,7 @@ impl Du {
                     let _ = self.print(stat.stx_blocks, error.path());
                 }
             }
-            _ => self.complain(error),
+            _ => complain(error),
         }
     }
 
@@ -139,10 +143,5 @@ impl Du {
         } else {
             out.write_all(&[path.as_os_str().as_bytes(), b"\n"].concat())
         }
-    }
-
-    fn complain(&self, error: &Error) {
-        self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "du: {error}");
     }
 }

@@ -6,27 +6,32 @@
 //! N is the number of threads. 0 means one thread for each core, but at least 8. With several
 //! threads, the order of the directories varies. On a terminal, paths are printed by `{:?}`.
 
+use lendir::rustix::io::Errno;
 use lendir::{Error, WalkDirs};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
     match find(std::env::args_os().skip(1)) {
-        Ok(is_complete) => ExitCode::from(u8::from(!is_complete)),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "find: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
 }
 
-/// Returns `true` if everything could be read. Returns an error of output or of usage.
-fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "find: {error}");
+}
+
+/// Runs with the arguments of the program. Returns an error of output or of usage.
+fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let (mut threads, mut roots) = (1, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
@@ -40,7 +45,7 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     }
     let roots = if roots.is_empty() { vec![".".into()] } else { roots };
 
-    let find = Find { terminal: io::stdout().is_terminal(), failed: false.into() };
+    let find = Find { is_terminal: io::stdout().is_terminal() };
     let parts = WalkDirs::options().follow_root_links(false).open_all(roots).run_parallel(
         threads,
         |walk| {
@@ -51,11 +56,11 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                     find.line(&mut lines, [path, b"", b""]);
                 }
                 let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
-                while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
+                while let Some(entry) = dir.next_ok(complain) {
                     find.line(&mut lines, [path, slash, entry.name()]);
                     // Not each line by itself: then the threads would wait for each other at the
                     // lock of standard output.
-                    if find.terminal || lines.len() >= 32 << 10 {
+                    if find.is_terminal || lines.len() >= 32 << 10 {
                         if let Err(error) = io::stdout().write_all(&lines) {
                             walk.stop();
                             return Err(error);
@@ -68,17 +73,16 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         },
     );
     parts.into_iter().collect::<io::Result<()>>()?;
-    io::stdout().flush().map(|()| !find.failed.into_inner())
+    io::stdout().flush()
 }
 
 struct Find {
-    terminal: bool,
-    failed: AtomicBool,
+    is_terminal: bool,
 }
 
 impl Find {
     fn line(&self, lines: &mut Vec<u8>, path: [&[u8]; 3]) {
-        if self.terminal {
+        if self.is_terminal {
             // A name could contain terminal commands.
             lines.extend(format!("{:?}", OsStr::from_bytes(&path.concat())).as_bytes());
         } else {
@@ -95,12 +99,7 @@ impl Find {
             Some(Ok(found)) if !found.is_dir() => {
                 self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""]);
             }
-            _ => self.complain(error),
+            _ => complain(error),
         }
-    }
-
-    fn complain(&self, error: impl Display) {
-        self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "find: {error}");
     }
 }

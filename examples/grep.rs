@@ -8,11 +8,12 @@
 //! So all of these search, even if all files are in one directory.
 
 use lendir::rustix::fs::{CWD, Mode, openat};
+use lendir::rustix::io::Errno;
 use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -22,26 +23,30 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::{mem, thread};
 
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
     match grep(std::env::args_os().skip(1)) {
-        Ok(is_complete) => ExitCode::from(u8::from(!is_complete)),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "grep: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
 }
 
-/// Returns `true` if everything could be read. Returns an error of output or of usage.
-fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "grep: {error}");
+}
+
+/// Runs with the arguments of the program. Returns an error of output or of usage.
+fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let usage = || io::Error::other("usage: grep TEXT [PATH]...");
     let text = args.next().filter(|text| !text.is_empty()).ok_or_else(usage)?.into_vec();
     let paths: Vec<_> = args.map(PathBuf::from).collect();
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
     let threads = thread::available_parallelism().map_or(8, |cores| cores.get().max(8));
 
-    let grep = &Grep { text, failed: false.into() };
+    let grep = &Grep { text };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     files.iter().try_for_each(|path| grep.search(CWD, path.as_os_str(), OFlags::empty(), path))?;
     thread::scope(|scope| {
@@ -57,12 +62,11 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         drop(batches);
         searching.into_iter().try_for_each(|thread| thread.join().unwrap())
     })?;
-    Ok(!grep.failed.load(Relaxed))
+    Ok(())
 }
 
 struct Grep {
     text: Vec<u8>,
-    failed: AtomicBool,
 }
 
 /// Files of one directory. Sending a single file takes longer than searching a short one.
@@ -80,13 +84,13 @@ const MOST_QUEUED: usize = 64;
 impl Grep {
     /// Walks a part of the trees and sends the files, until no thread searches any more.
     fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) {
-        while let Some(mut dir) = worker.next_ok(|error| self.complain(error)) {
+        while let Some(mut dir) = worker.next_ok(complain) {
             let (path, mut names) = (dir.path(), Vec::new());
-            while let Some(entry) = dir.next_ok(|error| self.complain(error)) {
+            while let Some(entry) = dir.next_ok(complain) {
                 match entry.file_type() {
                     Ok(FileType::RegularFile) => names.push(entry.name_os().to_owned()),
                     Ok(_) => {}
-                    Err(error) => self.complain(error),
+                    Err(error) => complain(error),
                 }
                 if names.len() == MOST_NAMES
                     && !self.send(entry.dir_fd(), path, mem::take(&mut names), batches)
@@ -109,7 +113,7 @@ impl Grep {
         names: Vec<OsString>,
         batches: &SyncSender<Batch>,
     ) -> bool {
-        let dir = dir.try_clone_to_owned().map_err(|error| self.complain(Error::new(path, error)));
+        let dir = dir.try_clone_to_owned().map_err(|error| complain(Error::new(path, error)));
         dir.map_or(true, |dir| batches.send(Batch { dir, path: path.to_owned(), names }).is_ok())
     }
 
@@ -128,7 +132,7 @@ impl Grep {
     /// of output.
     fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
         let mut lines = self.lines(dir, name, flags, path).unwrap_or_else(|error| {
-            self.complain(Error::new(path, error));
+            complain(Error::new(path, error));
             vec![]
         });
         if io::stdout().is_terminal() {
@@ -169,10 +173,5 @@ impl Grep {
             line.clear();
         }
         Ok(lines)
-    }
-
-    fn complain(&self, error: impl Display) {
-        self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "grep: {error}");
     }
 }

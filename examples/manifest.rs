@@ -8,10 +8,11 @@
 //! The example shows `read_ahead`, and how to keep the order of work that is done on several
 //! threads.
 
+use lendir::rustix::io::Errno;
 use lendir::{OFlags, Order, Walk, WalkEntry};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::mem::take;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,13 +25,10 @@ static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     match manifest() {
-        Ok(()) => ExitCode::from(u8::from(FAILED.load(Relaxed))),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "manifest: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
 }
 
 fn complain(error: impl Display) {

@@ -2,17 +2,18 @@
 //!
 //! This is the first example to read about single directories.
 
+use lendir::rustix::io::Errno;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or(".".into());
     match sorted(path.as_ref()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("sorted: {error}");
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => {
+            let _ = writeln!(io::stderr(), "sorted: {error}");
             ExitCode::FAILURE
         }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -3,30 +3,28 @@
 //! runs until Ctrl-C.
 //!
 //! It opens /proc once and reads it again after `rewind`. Once there is memory for every PID, a
-//! scan allocates nothing.
+//! scan allocates nothing unless a process has appeared.
 //!
-//! A process that has just started may still have the name of its parent. Control characters are
-//! escaped.
+//! A process that has just started may still have the name of its parent. Names are escaped, because
+//! a newline in a name could pass for another process.
 
-use std::io::{self, ErrorKind, Write};
+use lendir::rustix::io::Errno;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs, mem, thread};
 
 fn main() -> ExitCode {
-    let seconds = env::args().nth(1).map_or(Ok(1.0), |seconds| seconds.parse());
-    let Some(interval) = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-    else {
-        eprintln!("watch_pids: usage: watch_pids [SECONDS]");
-        return ExitCode::FAILURE;
-    };
-    match watch(interval, &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
+    let seconds = env::args_os().nth(1).map_or(Some(1.0), |seconds| seconds.to_str()?.parse().ok());
+    let interval = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let usage = || io::Error::other("usage: watch_pids [SECONDS]");
+    match interval.ok_or_else(usage).and_then(|interval| watch(interval, &mut io::stdout().lock()))
+    {
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => {
             let _ = writeln!(io::stderr(), "watch_pids: {error}");
             ExitCode::FAILURE
         }
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -62,5 +60,5 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
 /// Returns the name of a process, or an empty one if the process is gone.
 fn command_name(pid: u32) -> String {
     let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(comm.trim_ascii_end()).escape_debug().to_string()
+    String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).escape_debug().to_string()
 }
