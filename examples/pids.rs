@@ -1,30 +1,37 @@
 //! Lists the processes of this machine, each with its PID and command name: `pids [PROC]`. PROC is
-//! `/proc` by default. `pids` itself is not listed. Control characters are printed as `?`.
+//! `/proc` by default. `pids` itself is not listed. Names are escaped, because a newline in a name
+//! could pass for another process, and an escape sequence could act on a terminal.
 //!
 //! `numeric_name` finds the PIDs. `/proc/PID/comm`, in which the kernel keeps 15 bytes of a
-//! program's name, is opened relative to `/proc`.
+//! program's name, is opened relative to `/proc`. No process takes an allocation.
 
-use lendir::OFlags;
 use lendir::rustix::fd::BorrowedFd;
-use lendir::rustix::fs::{Mode, openat};
+use lendir::rustix::fs::{Mode, fstat, openat};
 use lendir::rustix::io::Errno;
+use lendir::{FileType, OFlags};
 use std::ffi::CStr;
+use std::fmt::Display;
 use std::fs::{File, read_link};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     let proc = std::env::args_os().nth(1).unwrap_or("/proc".into());
     let mut out = BufWriter::new(io::stdout().lock());
     match pids(proc.as_ref(), &mut out).and_then(|()| out.flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "pids: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::PIPE) => complain(error),
+        _ => {}
     }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
+}
+
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "pids: {error}");
 }
 
 fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
@@ -32,41 +39,44 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     let myself = read_link(root.join("self")).ok();
     let mut comm = [0; 128];
     // No sort is needed, because procfs lists processes by ascending PID.
-    while let Some(entry) = proc.next()? {
+    while let Some(entry) = proc.next_ok(complain) {
         if entry.numeric_name().is_none()
             || myself.as_ref().is_some_and(|myself| myself == entry.name_os())
         {
             continue;
         }
-        let Some(name) = command_name(entry.dir_fd(), entry.name(), &mut comm)? else { continue };
-        name.iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'?');
-        for part in [entry.name(), b" ", name, b"\n"] {
-            out.write_all(part)?;
+        match command_name(entry.dir_fd(), entry.name(), &mut comm) {
+            Ok(name) => {
+                out.write_all(entry.name())?;
+                out.write_all(b" ")?;
+                for part in name.utf8_chunks() {
+                    let (valid, invalid) = (part.valid(), part.invalid());
+                    write!(out, "{}{}", valid.escape_debug(), invalid.escape_ascii())?;
+                }
+                out.write_all(b"\n")?;
+            }
+            Err(error) => match Errno::from_io_error(&error) {
+                // The process is gone, or hidden from this user (`hidepid`).
+                Some(Errno::NOENT | Errno::SRCH | Errno::PERM | Errno::ACCESS) => {}
+                _ => complain(entry.wrap_error(error)),
+            },
         }
     }
     Ok(())
 }
 
-/// Reads `/proc/PID/comm` without an allocation. Returns `None` if the process is gone, or hidden
-/// from this user (`hidepid`).
-fn command_name<'b>(
-    proc: BorrowedFd<'_>,
-    pid: &[u8],
-    comm: &'b mut [u8],
-) -> io::Result<Option<&'b mut [u8]>> {
+/// Reads `/proc/PID/comm`.
+fn command_name<'b>(proc: BorrowedFd<'_>, pid: &[u8], comm: &'b mut [u8]) -> io::Result<&'b [u8]> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
     path[pid.len()..][..5].copy_from_slice(b"/comm");
     let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID of more than ten digits");
-    let file = openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from);
-    match file.map_err(io::Error::from).and_then(|mut file| file.read(comm)) {
-        Ok(len) => {
-            let len = len - usize::from(comm[..len].ends_with(b"\n"));
-            Ok(Some(&mut comm[..len]))
-        }
-        Err(error) => match Errno::from_io_error(&error) {
-            Some(Errno::NOENT | Errno::SRCH | Errno::PERM | Errno::ACCESS) => Ok(None),
-            _ => Err(error),
-        },
+    // PROC may be any directory. Without `NONBLOCK`, opening a FIFO waits for a writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(proc, path, flags, Mode::empty())?);
+    if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
+        return Err(io::Error::other("comm is not a regular file"));
     }
+    let len = file.read(comm)?;
+    Ok(comm[..len].strip_suffix(b"\n").unwrap_or(&comm[..len]))
 }

@@ -265,18 +265,24 @@ fn du_adds_up_the_subtree() {
 }
 
 /// `pids` lists the processes in the order of the directory. It omits its own process, which `self`
-/// names: here, 30.
+/// names: here, 30. It reports a PROC that is no procfs, and goes on.
 #[test]
 fn pids_lists_processes() {
-    let tree = Tree::of(&["6/", "sys/", "08/"]); // 6 has no `comm`: the process has ended
-    for (pid, name) in
-        [("7", "one\n"), ("1", "a one\n"), ("4294967295", "a\tb\x1b\n"), ("30", "two\n")]
-    {
+    let tree = Tree::of(&["6/", "sys/", "08/", "5/", "9"]); // 6 has no `comm`: it has ended
+    for (pid, name) in [
+        ("7", &b"one\n"[..]),
+        ("1", b"a one\n"),
+        ("4294967295", b"a\tb\x1b\n\n"),
+        ("2", b"\xff\xc2\x9b\xe2\x81\xa6"), // an invalid byte, CSI, U+2066
+        ("30", b"two\n"),
+    ] {
         make(tree.path(), &[format!("{pid}/")]);
         fs::write(tree.path().join(pid).join("comm"), name).unwrap();
     }
+    mkfifoat(CWD, tree.path().join("5/comm"), Mode::RWXU).unwrap(); // no process writes to it
     symlink("30", tree.path().join("self")).unwrap();
-    check("pids", tree.path(), &["."], &["7 one", "1 a one", "4294967295 a?b?"], 0);
+    let lines = ["7 one", "1 a one", r"4294967295 a\tb\u{1b}\n", r"2 \xff\u{9b}\u{2066}"];
+    check("pids", tree.path(), &["."], &lines, 2);
 }
 
 #[test]
