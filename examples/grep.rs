@@ -1,8 +1,9 @@
 //! Prints the lines that contain TEXT, after the path of their file: `grep TEXT [PATH]...`. It
 //! searches each PATH and all files below it. PATH is `.` by default.
 //!
-//! TEXT is compared byte by byte. A file with a NUL in its first 32 KiB is binary, and is skipped.
-//! On a terminal, control characters and invisible characters are escaped.
+//! TEXT is compared byte by byte. A file is read in chunks of 32 KiB. A chunk with a NUL is binary,
+//! and ends the search of its file; so does a line of more than 1 MiB, which is an error. On a
+//! terminal, control characters and invisible characters are escaped.
 //!
 //! Threads that walk send names over a bounded channel to the same number of threads that search.
 //! So all of these search, even if all files are in one directory.
@@ -13,13 +14,13 @@ use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::{mem, thread};
 
@@ -46,7 +47,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
     let threads = thread::available_parallelism().map_or(8, |cores| cores.get().max(8));
 
-    let grep = &Grep { text };
+    let grep = &Grep { text, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     files.iter().try_for_each(|path| grep.search(CWD, path.as_os_str(), OFlags::empty(), path))?;
     thread::scope(|scope| {
@@ -54,19 +55,23 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
         // threads at the other end return.
         let (batches, received) = sync_channel(MOST_QUEUED);
         let received = Arc::new(Mutex::new(received));
-        let search = |received: Arc<_>| scope.spawn(move || grep.search_all(&received));
-        let searching: Vec<_> = vec![received; threads].into_iter().map(search).collect();
-        let _ = WalkDirs::options()
-            .open_all(dirs)
-            .run_parallel(threads, |worker| grep.walk(worker, &batches));
+        let search = |received: Arc<_>| {
+            // The system may refuse some or all of the threads.
+            thread::Builder::new().spawn_scoped(scope, move || grep.search_all(&received)).ok()
+        };
+        let searching: Vec<_> = vec![received; threads].into_iter().filter_map(search).collect();
+        let walked = WalkDirs::options().open_all(dirs).run_parallel(threads, |worker| {
+            grep.walk(worker, &batches).inspect_err(|_| worker.stop())
+        });
         drop(batches);
-        searching.into_iter().try_for_each(|thread| thread.join().unwrap())
-    })?;
-    Ok(())
+        let searched = searching.into_iter().map(|thread| thread.join().unwrap());
+        walked.into_iter().chain(searched).collect()
+    })
 }
 
 struct Grep {
     text: Vec<u8>,
+    is_terminal: bool,
 }
 
 /// Files of one directory. Sending a single file takes longer than searching a short one.
@@ -80,10 +85,12 @@ const MOST_NAMES: usize = 16;
 /// The number of batches in the channel. In a much shorter channel, the threads wait for each other
 /// at nearly every batch.
 const MOST_QUEUED: usize = 64;
+const CHUNK: usize = 32 << 10;
+const LONGEST_LINE: usize = 1 << 20;
 
 impl Grep {
-    /// Walks a part of the trees and sends the files, until no thread searches any more.
-    fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) {
+    /// Walks a part of the trees and sends the files. Returns an error of output.
+    fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) -> io::Result<()> {
         while let Some(mut dir) = worker.next_ok(complain) {
             let (path, mut names) = (dir.path(), Vec::new());
             while let Some(entry) = dir.next_ok(complain) {
@@ -92,86 +99,119 @@ impl Grep {
                     Ok(_) => {}
                     Err(error) => complain(error),
                 }
-                if names.len() == MOST_NAMES
-                    && !self.send(entry.dir_fd(), path, mem::take(&mut names), batches)
-                {
-                    return worker.stop();
+                if names.len() == MOST_NAMES {
+                    self.send(entry.dir_fd(), path, mem::take(&mut names), batches)?;
                 }
             }
-            if !names.is_empty() && !self.send(dir.fd(), path, names, batches) {
-                return worker.stop();
+            if !names.is_empty() {
+                self.send(dir.fd(), path, names, batches)?;
             }
         }
+        Ok(())
     }
 
-    /// Sends a batch, and waits while the channel is full. Returns `false` if no thread searches
-    /// any more.
+    /// Sends a batch, and waits while the channel is full. If no descriptor is left, or no thread
+    /// searches, because all were refused or the output has failed, this thread searches instead.
     fn send(
         &self,
         dir: BorrowedFd<'_>,
         path: &Path,
         names: Vec<OsString>,
         batches: &SyncSender<Batch>,
-    ) -> bool {
-        let dir = dir.try_clone_to_owned().map_err(|error| complain(Error::new(path, error)));
-        dir.map_or(true, |dir| batches.send(Batch { dir, path: path.to_owned(), names }).is_ok())
+    ) -> io::Result<()> {
+        let Ok(owned) = dir.try_clone_to_owned() else {
+            return self.search_names(dir, path, &names);
+        };
+        match batches.send(Batch { dir: owned, path: path.to_owned(), names }) {
+            Ok(()) => Ok(()),
+            Err(SendError(batch)) => self.search_names(dir, path, &batch.names),
+        }
     }
 
     /// Searches the files that the other threads send.
     fn search_all(&self, received: &Mutex<Receiver<Batch>>) -> io::Result<()> {
         let next = || received.lock().unwrap().recv();
         while let Ok(Batch { dir, path, names }) = next() {
-            for name in names {
-                self.search(&dir, &name, OFlags::NOFOLLOW, &path.join(&name))?;
-            }
+            self.search_names(dir.as_fd(), &path, &names)?;
         }
         Ok(())
     }
 
-    /// Prints the lines of a file by one call, because other threads print, too. Returns an error
-    /// of output.
-    fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
-        let mut lines = self.lines(dir, name, flags, path).unwrap_or_else(|error| {
-            complain(Error::new(path, error));
-            vec![]
-        });
-        if io::stdout().is_terminal() {
-            // A name or a line could contain terminal commands.
-            let escape = |char| match char {
-                '\t' | '\n' | '"' | '\'' | '\\' => String::from(char),
-                _ => char.escape_debug().to_string(),
-            };
-            let lines_of_chars = String::from_utf8_lossy(&lines);
-            lines = lines_of_chars.chars().map(escape).collect::<String>().into();
-        }
-        io::stdout().write_all(&lines)
+    fn search_names(&self, dir: BorrowedFd<'_>, path: &Path, names: &[OsString]) -> io::Result<()> {
+        let search = |name: &OsString| self.search(dir, name, OFlags::NOFOLLOW, &path.join(name));
+        names.iter().try_for_each(search)
     }
 
-    /// Returns the lines that contain the text, after the path.
-    fn lines(
-        &self,
-        dir: impl AsFd,
-        name: &OsStr,
-        flags: OFlags,
-        path: &Path,
-    ) -> io::Result<Vec<u8>> {
-        // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a
-        // writer.
-        let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(openat(dir, name, flags, Mode::empty())?);
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        let mut file = BufReader::with_capacity(1 << 15, file);
-        let (mut line, mut lines) = (Vec::new(), Vec::new());
-        let is_binary = file.fill_buf()?.contains(&b'\0');
-        while !is_binary && file.read_until(b'\n', &mut line)? > 0 {
-            if line.windows(self.text.len()).any(|part| part == self.text) {
-                let line = line.strip_suffix(b"\n").unwrap_or(&line);
-                lines.extend([path.as_os_str().as_bytes(), b":", line, b"\n"].concat());
+    /// Opens a file and searches it. Returns an error of output.
+    fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
+        match open_file(dir, name, flags) {
+            Ok(file) => self.print_lines(&file, path),
+            Err(error) => {
+                complain(Error::new(path, error));
+                Ok(())
             }
-            line.clear();
         }
-        Ok(lines)
     }
+
+    /// Prints the lines that contain the text, after the path. Returns an error of output.
+    fn print_lines(&self, file: &File, path: &Path) -> io::Result<()> {
+        let (mut chunk, mut lines) = (Vec::with_capacity(CHUNK), Vec::new());
+        loop {
+            let unfinished = chunk.len(); // a line without its end
+            // It reads on after a short read, or an interrupted one.
+            let len = match file.take(CHUNK as u64).read_to_end(&mut chunk) {
+                Ok(len) if unfinished <= LONGEST_LINE => len,
+                ended => {
+                    let error = ended.err().unwrap_or(io::Error::other("a line is too long"));
+                    complain(Error::new(path, error));
+                    return Ok(());
+                }
+            };
+            let added = &chunk[unfinished..];
+            if added.contains(&b'\0') {
+                return Ok(());
+            }
+            let newline = added.iter().rposition(|byte| *byte == b'\n');
+            let end = match newline {
+                _ if len < CHUNK => chunk.len(), // the end of the file
+                Some(newline) => unfinished + newline + 1,
+                None => 0,
+            };
+            for line in chunk[..end].split_inclusive(|byte| *byte == b'\n') {
+                if line.windows(self.text.len()).any(|part| part == self.text) {
+                    let line = line.strip_suffix(b"\n").unwrap_or(line);
+                    lines.extend([path.as_os_str().as_bytes(), b":", line, b"\n"].concat());
+                }
+            }
+            chunk.drain(..end);
+            if self.is_terminal {
+                lines = escape(&lines);
+            }
+            io::stdout().write_all(&lines)?; // by one call, because other threads print, too
+            if len < CHUNK {
+                return Ok(());
+            }
+            lines.clear();
+        }
+    }
+}
+
+/// Opens a file, and refuses whatever is not a regular one. By now the name may belong to a FIFO.
+/// Without `NONBLOCK`, opening a FIFO waits for a writer.
+fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(dir, name, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    Ok(file)
+}
+
+/// Escapes what could be a terminal command, in a path or in a line.
+fn escape(lines: &[u8]) -> Vec<u8> {
+    let escape = |char| match char {
+        '\t' | '\n' | '"' | '\'' | '\\' => String::from(char),
+        _ => char.escape_debug().to_string(),
+    };
+    String::from_utf8_lossy(lines).chars().map(escape).collect::<String>().into()
 }
