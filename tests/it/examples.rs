@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Runs `command` without privileges. Returns the sorted lines of its output, the number of its
 /// errors, and its exit status.
@@ -137,6 +137,11 @@ fn terminal_gets_escaped_names() {
     for (name, args, text) in [
         ("sorted", &["new\nline"][..], r#""\u{1b}[31mred\u{9b}\u{202e}""#),
         ("compare", &["new\nline", "empty"], r#"only left: "\u{1b}[31mred\u{9b}\u{202e}""#),
+        (
+            "manifest",
+            &["new\nline"],
+            r#"854c0ff8168d2167  "new\nline/\u{1b}[31mred\u{9b}\u{202e}""#,
+        ),
     ] {
         let mut command = example(name);
         command.current_dir(tree.path()).args(args);
@@ -388,10 +393,11 @@ fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
     (status, errors)
 }
 
-/// A file system may interrupt a reading, even without a signal.
+/// A file system may interrupt a reading, even without a signal. The system may refuse all threads,
+/// or descriptors while many files are open.
 #[test]
-fn interrupted_reading_is_no_error() {
-    if !can_trace("interrupted_reading_is_no_error") {
+fn interrupted_or_refused_call_loses_nothing() {
+    if !can_trace("interrupted_or_refused_call_loses_nothing") {
         return;
     }
     let tree = Tree::of(&["a/", "b/"]);
@@ -399,11 +405,66 @@ fn interrupted_reading_is_no_error() {
         fs::write(tree.path().join(dir).join("file"), "text\n").unwrap();
     }
     let file = tree.path().canonicalize().unwrap().join("a/file");
-    let faults = ["-P", file.to_str().unwrap(), "-e", "inject=read:error=EINTR:when=1"];
-    for (name, args, lines) in [("compare", &["a", "b"][..], "")] {
-        let expected = (Some(0), lines.into(), String::new());
-        assert_eq!(run_with_faults(name, args, &tree, &faults), expected);
+    let interrupted = ["-P", file.to_str().unwrap(), "-e", "inject=read:error=EINTR:when=1"];
+    let refused = ["-e", "inject=clone,clone3:error=EAGAIN"];
+    for faults in [&interrupted[..], &refused] {
+        for (name, args, lines) in [
+            ("compare", &["a", "b"][..], ""),
+            ("find", &["-j", "4", "a"], "a\na/file\n"),
+            ("grep", &["text", "a"], "a/file:text\n"),
+            ("manifest", &["a"], "6baca648789c851c  a/file\n"),
+        ] {
+            let expected = (Some(0), lines.into(), String::new());
+            assert_eq!(run_with_faults(name, args, &tree, faults), expected, "{name}");
+        }
     }
+}
+
+/// Runs a program in a shell that has these limits.
+fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
+    let script = format!("{limits} && exec \"$0\" \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).arg(example(name).get_program()).args(args).current_dir(dir);
+    run(&mut shell)
+}
+
+/// The files that are open at once do not exceed the limit, whatever the number of threads.
+#[test]
+fn manifest_has_all_files_at_few_descriptors() {
+    let files = (0..2000).map(|file| format!("{}/{file}", file % 20)).collect::<Vec<_>>();
+    let tree = Tree::new(|at| make(at, &files));
+    let expected = outputs("manifest", tree.path(), &["."]).1;
+    for threads in ["0", "8", "64", "18446744073709551615"] {
+        let output = limited("ulimit -n 100", "manifest", tree.path(), &["-j", threads, "."]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{threads}");
+        assert!(output.stdout == expected.as_bytes(), "{threads}");
+    }
+}
+
+/// A line in the middle of which a chunk ends is whole. A hole without a newline takes no memory.
+#[test]
+fn grep_bounds_lines_and_finds_binary_files() {
+    let tree = Tree::on_disk(|at| {
+        let mut hole = File::create(at.join("hole")).unwrap();
+        hole.write_all(&b"a needle\n".repeat(4000)).unwrap();
+        hole.set_len(1 << 40).unwrap();
+        fs::write(at.join("long"), "needle".repeat(1 << 18)).unwrap();
+        fs::write(at.join("whole"), "x".repeat(32_765) + "needle\nneedle").unwrap();
+    });
+    let output = limited("ulimit -v 2000000", "grep", tree.path(), &["needle"]);
+    let mut lines = sorted(String::from_utf8(output.stdout).unwrap().lines().map(Into::into));
+    lines.dedup();
+    let whole =
+        ["x".repeat(32_765) + "needle", "needle".into()].map(|line| format!("./whole:{line}"));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        (lines, &*errors),
+        (
+            [&["./hole:a needle".into()][..], &sorted(whole)].concat(),
+            "grep: ./long: a line is too long\n"
+        )
+    );
 }
 
 /// If the original of a directory cannot be opened, the copy keeps the mode 0700 that `copy` made
@@ -595,14 +656,17 @@ fn manifest_is_in_order_for_any_number_of_threads() {
         }
         fs::write(at.join("b/c/large"), vec![7; 1 << 20]).unwrap();
         fs::write(at.join("hello"), "hello").unwrap();
+        make(at, &["x\ny", r"y\x"]);
     });
     let (status, expected, errors) = outputs("manifest", tree.path(), &["."]);
     assert_eq!((status, &*errors), (Some(0), ""));
     let paths: Vec<_> = expected.lines().map(|line| line.split_once("  ").unwrap().1).collect();
-    assert!(paths.is_sorted() && paths.len() == 303, "{paths:?}");
+    assert!(paths.is_sorted() && paths.len() == 305, "{paths:?}");
     assert!(
         expected.contains("a430d84680aabd0b  ./hello\n")
-            && expected.contains("cbf29ce484222325  ./b.c\n"),
+            && expected.contains("\ncbf29ce484222325  ./b.c\n")
+            && expected.contains("\n\\cbf29ce484222325  ./x\\ny\n")
+            && expected.contains("\n\\cbf29ce484222325  ./y\\\\x\n"),
         "{expected}"
     );
     for threads in ["1", "2", "7"] {
