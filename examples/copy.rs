@@ -4,147 +4,203 @@
 //! Each step is relative to an open directory. So if another process replaces directories by links
 //! meanwhile, nothing is written outside of TO. If TO is inside FROM, TO is not copied.
 //!
-//! A file with several links becomes several files. FIFOs, sockets and devices are errors. Modes
-//! are copied without set-user-ID bits, because the copy may have another owner.
+//! A file with several links becomes several files. FIFOs, sockets and devices are errors, and so is
+//! an entry that was removed or moved before it could be copied. Files are copied without the
+//! set-user-ID and set-group-ID bits, because the copy may have another owner.
+//!
+//! In your own program, `umask` needs the feature `process` of `rustix`.
 
 use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
 use lendir::rustix::io::Errno;
-use lendir::{Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
+use lendir::rustix::process::umask;
+use lendir::{Dir, Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let mut status = ExitCode::SUCCESS;
-    let mut report = |error: io::Error| {
-        let _ = writeln!(io::stderr(), "copy: {error}");
-        status = ExitCode::FAILURE;
-    };
-    let ended = match &args[..] {
-        [from, to] => copy_tree(from.as_ref(), to.as_ref(), |error| report(error.into())),
-        _ => Err(io::Error::other("usage: copy FROM TO")),
-    };
-    ended.unwrap_or_else(report);
-    status
+    umask(Mode::empty()); // otherwise it could deny this program the directories that it makes
+    match &std::env::args_os().skip(1).collect::<Vec<_>>()[..] {
+        [from, to] => copy_tree(from.as_ref(), to.as_ref()).unwrap_or_else(complain),
+        _ => complain("usage: copy FROM TO"),
+    }
+    ExitCode::from(u8::from(FAILED.load(Relaxed)))
 }
 
-/// Runs two walks. At the first visit of each new directory, the other walk opens the original.
-fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Result<()> {
+fn complain(error: impl Display) {
+    FAILED.store(true, Relaxed);
+    let _ = writeln!(io::stderr(), "copy: {error}");
+}
+
+/// Runs two walks, which visit directories in the order of `Path::cmp` on relative paths. If one of
+/// them cannot open a directory, the other one skips it.
+fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
     // A directory of the copy keeps the mode that it is made with until its second visit.
     let options = WalkDirs::options().with_state(Mode::RWXU);
-    let mut walk_of_original = options.clone().open(from)?;
-    let root = make_root(to)?;
-    let of_copy = fstat(&root).map(|stat| (stat.st_dev, stat.st_ino))?;
-    let mut walk_of_copy = options.second_visits(true).from_fd(root, to);
+    let mut originals = options.clone().open(from)?;
+    let root = make_root(to).map_err(|errno| Error::new(to, errno))?;
+    let root_id = fstat(&root).map(|stat| (stat.st_dev, stat.st_ino));
+    let root_id = root_id.map_err(|errno| Error::new(to, errno))?;
+    let mut copies = options.second_visits(true).from_fd(root, to);
     let mut listing = Listing::new();
+    let (mut original, mut copy) = (originals.next_ok(complain), copies.next_ok(complain));
     loop {
-        let mut copy = walk_of_copy.next();
-        if let Ok(Some(dir)) = &mut copy {
-            if dir.is_second_visit() {
-                // Only now, because no entry can be made in a directory without `w`.
-                let changed = fs::fchmod(dir.fd(), *dir.state());
-                changed.unwrap_or_else(|errno| report(dir.wrap_error(errno)));
-                continue;
+        let order = match (&original, &copy) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Less,
+            (Some(original), Some(copy)) if !copy.is_second_visit() => {
+                original.path().strip_prefix(from).ok().cmp(&copy.path().strip_prefix(to).ok())
             }
-            // Otherwise the copy gets its parent's mode if the original cannot be opened.
-            *dir.state_mut() = Mode::RWXU;
-        }
-        let (mut original, mut copy) = match (walk_of_original.next(), copy) {
-            (Ok(None), Ok(None)) => return Ok(()),
-            (Ok(Some(original)), Ok(Some(copy))) => (original, copy),
-            (original, copy) => {
-                // Each error is about one directory. So the other walk skips one directory.
-                original.map_or_else(&mut report, |dir| _ = dir.map(|mut dir| dir.skip_subdirs()));
-                copy.map_or_else(&mut report, |dir| _ = dir.map(|mut dir| dir.skip_subdirs()));
-                continue;
-            }
+            _ => Greater,
         };
-        if original.path().strip_prefix(from) != copy.path().strip_prefix(to) {
-            // One error was about several directories, because their parent was moved away.
-            return Err(io::Error::other("a directory was moved while it was copied"));
-        }
-        original.stat().map_or_else(&mut report, |stat| *copy.state_mut() = mode(&stat));
-        original.read_into(&mut listing).unwrap_or_else(&mut report);
-        original.skip_subdirs();
-        copy.skip_subdirs();
-        for entry in &listing {
-            match copy_entry(entry, original.fd(), copy.fd(), of_copy) {
-                Ok(Ok(true)) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
-                Ok(Ok(false)) => {}
-                Ok(Err(error)) => report(entry.wrap_error(error)),
-                Err(error) if error.is_gone() => {} // removed since it was listed
-                Err(error) => report(error),
+        match (&mut original, &mut copy) {
+            (Some(original), Some(copy)) if order == Equal => {
+                copy_dir(original, copy, root_id, &mut listing);
             }
+            (Some(original), _) if order == Less => original.skip_subdirs(),
+            (_, Some(copy)) if copy.is_second_visit() => {
+                // Only now, because no entry can be made in a directory without `w`.
+                let changed = fs::fchmod(copy.fd(), *copy.state());
+                changed.unwrap_or_else(|errno| complain(copy.wrap_error(errno)));
+            }
+            (_, copy) => {
+                let copy = copy.as_mut().expect("one of them is there");
+                *copy.state_mut() = Mode::RWXU; // not its parent's mode
+                copy.skip_subdirs();
+            }
+        }
+        if order != Greater {
+            original = originals.next_ok(complain);
+        }
+        if order != Less {
+            copy = copies.next_ok(complain);
         }
     }
 }
 
 /// Makes a directory at a path and opens it, even if the path leads to another directory by then.
-fn make_root(path: &Path) -> io::Result<OwnedFd> {
+fn make_root(path: &Path) -> Result<OwnedFd, Errno> {
     let path = path.components().as_path(); // without slashes at the end
     let name = path.file_name().ok_or(Errno::EXIST)?;
     let parent = Path::new(".").join(path.parent().unwrap_or(Path::new("")));
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let parent = openat(CWD, parent, flags | OFlags::PATH, Mode::empty())?;
     fs::mkdirat(&parent, name, Mode::RWXU)?;
-    Ok(openat(&parent, name, flags | OFlags::NOFOLLOW, Mode::empty())?)
+    openat(&parent, name, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
+/// Copies the entries of a directory, and lets both walks enter its subdirectories. `root_id` is
+/// the device and the inode number of TO.
+fn copy_dir(
+    original: &mut Dir<'_, Mode>,
+    copy: &mut Dir<'_, Mode>,
+    root_id: (u64, u64),
+    listing: &mut Listing,
+) {
+    *copy.state_mut() = match original.stat() {
+        Ok(stat) => mode(&stat),
+        Err(error) => {
+            complain(error);
+            Mode::RWXU // not its parent's mode
+        }
+    };
+    original.read_into(listing).unwrap_or_else(complain);
+    original.skip_subdirs();
+    copy.skip_subdirs();
+    for entry in &*listing {
+        match copy_entry(entry, original.fd(), copy, root_id) {
+            Ok(true) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
+            Ok(false) => {}
+            Err(error) => complain(error),
+        }
+    }
+}
+
+/// Returns the permissions. A directory keeps its set-group-ID bit, which hands down its group.
 fn mode(stat: &Stat) -> Mode {
-    Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
+    let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+    let special = if is_dir { Mode::SVTX | Mode::SGID } else { Mode::SVTX };
+    Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO | special)
 }
 
-/// Copies an entry of `from` into `to`, without the contents of a directory. Returns `true` if it
-/// is a directory to enter. An outer error is one of opening the original.
+/// Copies an entry, without the contents of a directory. Returns `true` if it is a directory to
+/// enter.
 fn copy_entry(
     entry: ListedEntry<'_>,
     from: BorrowedFd<'_>,
-    to: BorrowedFd<'_>,
-    of_copy: (u64, u64),
-) -> Result<io::Result<bool>, Error> {
+    to: &Dir<'_, Mode>,
+    root_id: (u64, u64),
+) -> Result<bool, Error> {
     let (name, stat) = (entry.name_cstr(), entry.stat(from)?);
+    let wrap = |errno: Errno| Error::new(to.path().join(entry.name_os()), errno);
     let file_type = FileType::from_raw_mode(stat.st_mode);
-    let made = match file_type {
-        FileType::Directory if (stat.st_dev, stat.st_ino) == of_copy => return Ok(Ok(false)),
-        FileType::Directory => fs::mkdirat(to, name, Mode::RWXU).map_err(Into::into),
-        FileType::Symlink => fs::symlinkat(&entry.read_link(from)?, to, name).map_err(Into::into),
-        FileType::RegularFile => {
-            let file = entry.open(from, OFlags::RDONLY | OFlags::NONBLOCK)?;
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let made = openat(to, name, flags, Mode::RUSR | Mode::WUSR);
-            made.map_err(Into::into).and_then(|made| copy_file(file.into(), made.into()))
+    match file_type {
+        FileType::Directory if (stat.st_dev, stat.st_ino) == root_id => return Ok(false),
+        FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(wrap)?,
+        FileType::Symlink => {
+            fs::symlinkat(&entry.read_link(from)?, to.fd(), name).map_err(wrap)?;
         }
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    };
-    Ok(made.map(|()| file_type.is_dir()))
+        FileType::RegularFile => {
+            let file = open_file(entry, from)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let made = openat(to.fd(), name, flags, Mode::RUSR | Mode::WUSR).map_err(wrap)?;
+            copy_file(&file, &made.into()).map_err(|error| entry.wrap_error(error))?;
+        }
+        _ => return Err(entry.wrap_error(io::ErrorKind::Unsupported)),
+    }
+    Ok(file_type.is_dir())
+}
+
+/// Opens an entry that was a regular file. By now its name may belong to a FIFO. Without
+/// `NONBLOCK`, opening a FIFO waits for a writer.
+fn open_file(entry: ListedEntry<'_>, dir: BorrowedFd<'_>) -> Result<File, Error> {
+    let file = File::from(entry.open(dir, OFlags::RDONLY | OFlags::NONBLOCK)?);
+    match file.metadata() {
+        Ok(found) if found.is_file() => Ok(file),
+        Ok(_) => Err(entry.wrap_error(io::ErrorKind::Unsupported)),
+        Err(error) => Err(entry.wrap_error(error)),
+    }
 }
 
 /// Copies the data of a file without its holes, then its mode.
-fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
-    let found = fstat(&from)?; // of the open file, because the entry may be another file by now
-    if !FileType::from_raw_mode(found.st_mode).is_file() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    let mut end = 0;
-    loop {
-        let start = match seek(&from, SeekFrom::Data(end)) {
+fn copy_file(mut from: &File, mut to: &File) -> io::Result<()> {
+    let (found, mut end) = (from.metadata()?, 0);
+    // Holes lack blocks. Without blocks, the size may still be wrong, as in /sys: then the data ends
+    // before the hole.
+    while found.blocks() < found.len() / 512 {
+        let start = match seek(from, SeekFrom::Data(end)) {
             Ok(start) => start,
-            Err(Errno::NXIO) => break to.set_len(from.metadata()?.len())?, // no data follows
-            // The file system has no holes.
-            Err(Errno::INVAL) if end == 0 => break io::copy(&mut from, &mut to).map(|_| ())?,
+            Err(Errno::NXIO) => {
+                end = from.metadata()?.len().max(end); // no data follows
+                to.set_len(end)?;
+                break;
+            }
+            Err(_) if end == 0 => break, // the file system knows of no holes
             Err(errno) => return Err(errno.into()),
         };
-        let hole = seek(&from, SeekFrom::Hole(start))?;
+        let hole = seek(from, SeekFrom::Hole(start))?;
         if !(end..hole).contains(&start) {
             return Err(Errno::IO.into()); // otherwise a faulty file system could keep it looping
         }
-        end = hole;
-        seek(&from, SeekFrom::Start(start))?;
-        seek(&to, SeekFrom::Start(start))?;
-        io::copy(&mut (&from).take(end - start), &mut to)?;
+        seek(from, SeekFrom::Start(start))?;
+        seek(to, SeekFrom::Start(start))?;
+        end = start + io::copy(&mut from.take(hole - start), &mut to)?;
+        if end < hole {
+            break;
+        }
     }
-    Ok(fs::fchmod(&to, mode(&found))?)
+    if end > 0 {
+        seek(from, SeekFrom::Start(end))?;
+        seek(to, SeekFrom::Start(end))?;
+    }
+    io::copy(&mut from, &mut to)?; // to the end, whatever the size: that of a file in /proc is 0
+    Ok(fs::fchmod(to, mode(&fstat(from)?))?)
 }

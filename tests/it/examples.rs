@@ -339,7 +339,9 @@ fn copy_keeps_contents_modes_links_and_holes() {
         sparse.seek(SeekFrom::Start(DATA)).unwrap();
         sparse.write_all(b"data").unwrap();
         sparse.set_len(2 * DATA).unwrap();
-        for (path, mode) in [("ro", 0o555), ("z", 0o640), ("", 0o711)] {
+        for (path, mode) in
+            [("ro", 0o555), ("z", 0o640), ("d", 0o1777), ("d/d", 0o2770), ("", 0o711)]
+        {
             chmod(at.join("from").join(path), mode);
         }
     });
@@ -363,14 +365,52 @@ fn copy_keeps_contents_modes_links_and_holes() {
     for made in [&from, &to] {
         chmod(made.join("ro"), 0o755);
     }
-    let exists = "copy: File exists (os error 17)\n";
     for to in ["from", "from/z", "/", ".", "from/.."] {
         assert_eq!(
             outputs("copy", tree.path(), &["from", to]),
-            (Some(1), String::new(), exists.into()),
-            "{to}"
+            (Some(1), String::new(), format!("copy: {to}: File exists (os error 17)\n")),
         );
     }
+}
+
+/// The sizes of files in procfs are 0, and those in sysfs 4096, whatever the files contain. A umask
+/// could deny the program what it makes.
+#[test]
+fn copy_reads_to_the_end_under_any_umask() {
+    let tree = Tree::of(&["from/dir/file"]);
+    for (from, file) in
+        [("/proc/sys/fs/inotify", "max_queued_events"), ("/sys/module/kernel/parameters", "panic")]
+    {
+        if !Path::new(from).join(file).exists() {
+            skip("copy_reads_to_the_end_under_any_umask", file);
+            continue;
+        }
+        outputs("copy", tree.path(), &[from, file]); // some entries may be unreadable
+        let both =
+            [Path::new(from), &tree.path().join(file)].map(|at| fs::read(at.join(file)).unwrap());
+        assert_eq!(both[0], both[1], "{file}");
+    }
+    let output = limited("umask 0700", "copy", tree.path(), &["from", "to"]);
+    assert!(output.status.success(), "{output:?}");
+    for path in ["", "dir", "dir/file"] {
+        let mode = |at: &str| tree.path().join(at).join(path).metadata().unwrap().mode();
+        assert_eq!(mode("to"), mode("from"), "{path}");
+    }
+}
+
+/// An entry that is listed and cannot be found is missing in the copy, which is an error.
+#[test]
+fn copy_reports_entries_that_are_gone() {
+    if !can_trace("copy_reports_entries_that_are_gone") {
+        return;
+    }
+    let tree = Tree::of(&["from/a/b", "from/file", "from/z/b"]);
+    let path = tree.path().canonicalize().unwrap().join("from/file");
+    let inject = "inject=?newfstatat,?fstatat64,?statx:error=ENOENT";
+    let outcome = copy_with_faults(&tree, &["-P", path.to_str().unwrap(), "-e", inject]);
+    let error = "copy: from/file: No such file or directory (os error 2)\n";
+    assert_eq!(outcome, (Some(1), error.into()));
+    assert!(["a/b", "z/b"].iter().all(|path| tree.path().join("to").join(path).exists()));
 }
 
 /// Runs a program while strace injects these faults. Returns the exit status and both outputs.
@@ -393,8 +433,7 @@ fn copy_with_faults(tree: &Tree, faults: &[&str]) -> (Option<i32>, String) {
     (status, errors)
 }
 
-/// A file system may interrupt a reading, even without a signal. The system may refuse all threads,
-/// or descriptors while many files are open.
+/// A file system may interrupt a reading, even without a signal. The system may refuse all threads.
 #[test]
 fn interrupted_or_refused_call_loses_nothing() {
     if !can_trace("interrupted_or_refused_call_loses_nothing") {
@@ -511,7 +550,7 @@ fn copy_reports_that_the_copy_is_gone() {
     let to = tree.path().canonicalize().unwrap().join("to");
     let inject = "inject=mkdirat,openat,symlinkat:error=ENOENT";
     let (status, errors) = copy_with_faults(&tree, &["-P", to.to_str().unwrap(), "-e", inject]);
-    let error = |name| format!("copy: from/{name}: No such file or directory (os error 2)\n");
+    let error = |name| format!("copy: to/{name}: No such file or directory (os error 2)\n");
     let lines = sorted(errors.split_inclusive('\n').map(Into::into));
     assert_eq!((status, lines), (Some(1), ["dir", "file", "link"].map(error).to_vec()));
 }
@@ -531,6 +570,7 @@ fn copy_ends_if_offsets_do_not_grow() {
         let tree = Tree::of(&["from/"]);
         let file = tree.path().canonicalize().unwrap().join("from/file");
         fs::write(&file, "0123456789").unwrap();
+        File::options().write(true).open(&file).unwrap().set_len(1 << 20).unwrap();
         let inject = format!("inject=lseek:{fault}");
         let outcome = copy_with_faults(&tree, &["-P", file.to_str().unwrap(), "-e", &inject]);
         let error = io::Error::from_raw_os_error(libc::EIO); // the text depends on the C library
