@@ -86,7 +86,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
                         }
                         match entry.statx(StatxFlags::BASIC_STATS) {
                             Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => {
-                                blocks += stat.stx_blocks;
+                                blocks = blocks.saturating_add(stat.stx_blocks);
                             }
                             Ok(_) => {}
                             Err(error) => complain(error),
@@ -94,9 +94,12 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
                     }
                     *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
                 } else if let Some([blocks, above]) = dir.state() {
-                    above.fetch_add(blocks.load(Relaxed), Relaxed);
+                    let blocks = blocks.load(Relaxed);
+                    // A faulty file system may return any number.
+                    let add = |sum: u64| Some(sum.saturating_add(blocks));
+                    let _ = above.fetch_update(Relaxed, Relaxed, add);
                     if dir.depth() == 0 || !only_roots {
-                        du.print(blocks.load(Relaxed), dir.path())?;
+                        du.print(blocks, dir.path()).inspect_err(|_| walk.stop())?;
                     }
                 }
             }

@@ -459,6 +459,21 @@ fn interrupted_or_refused_call_loses_nothing() {
     }
 }
 
+/// A file system may return any number of blocks: here, it is the greatest one for two files.
+#[test]
+fn du_adds_up_absurd_numbers() {
+    if !can_trace("du_adds_up_absurd_numbers") {
+        return;
+    }
+    // A `struct statx` up to `stx_blocks`, of a file with one link.
+    let statx = "ff0f0000001000000000000000000000010000000000000000000000a4810000";
+    let statx = format!("{statx}01000000000000000100000000000000ffffffffffffffff");
+    let inject = format!("inject=statx:poke_exit=@arg5={statx}:when=2+");
+    let tree = Tree::of(&["a/b", "a/c"]);
+    let outcome = run_with_faults("du", &["-j", "1", "a"], &tree, &["-e", &inject]);
+    assert_eq!(outcome, (Some(0), "9223372036854775808\ta\n".into(), String::new()));
+}
+
 /// Runs a program in a shell that has these limits.
 fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     let script = format!("{limits} && exec \"$0\" \"$@\"");
