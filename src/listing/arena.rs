@@ -161,6 +161,7 @@ mod tests {
     use std::io;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes minutes to fill megabytes")]
     fn room_beyond_the_limit_is_refused() {
         let limit = Limit { bytes: MAX_BATCH, is_over: Arc::default() };
         let mut arena = Arena { limit: Some(limit), ..Arena::default() };
@@ -175,6 +176,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes minutes to fill megabytes")]
     fn each_batch_is_twice_as_large() {
         const KIB: usize = 1024;
         let (mut arena, mut used, start) = (Arena::default(), 100, 100);
