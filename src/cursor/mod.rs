@@ -195,7 +195,7 @@ impl<T> Cursor<T> {
             return Err(Errno::INVAL.into());
         }
         match opener.examine(opened, top.dir(), name) {
-            Err(Errno::XDEV) if options.same_mount => return Ok(None),
+            Err(Errno::XDEV) if options.same_mount && !state.is_named() => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
@@ -208,7 +208,7 @@ impl<T> Cursor<T> {
         }
         match opener.follow(top.dir(), name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the target is a file, or gone
-            Err(Errno::XDEV) if options.same_mount => Ok(None),
+            Err(Errno::XDEV) if options.same_mount && !state.is_named() => Ok(None),
             followed => {
                 let target = followed?;
                 links.follow(top.dir(), top.bounds.depth, target.dir.as_fd())?;

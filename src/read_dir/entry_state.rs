@@ -41,8 +41,10 @@ impl EntryState {
     pub(crate) const SKIP_REST: Self = Self(2 << 4);
     /// Enter the entry even if it is a symbolic link.
     pub(crate) const FOLLOW: Self = Self(3 << 4);
-    /// Enter the entry whatever it seems to be.
+    /// Enter the entry whatever it seems to be, because the caller has named it.
     pub(crate) const ENTER: Self = Self(4 << 4);
+    /// Follow the entry because the caller has named it.
+    pub(crate) const FOLLOW_NAME: Self = Self(Self::ENTER.0 | Self::FOLLOW.0);
     const REQUESTS: u8 = 7 << 4;
 
     /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
@@ -93,7 +95,7 @@ impl EntryState {
     pub(crate) fn resolve(self) -> Option<Self> {
         match self.request() {
             Self::SKIP | Self::SKIP_REST => None,
-            Self::ENTER => Some(Self::DIRECTORY),
+            Self::ENTER => Some(Self(Self::DIRECTORY.0 | Self::ENTER.0)),
             _ => (self.can_be_directory() || self.is_followed()).then_some(self),
         }
     }
@@ -110,7 +112,12 @@ impl EntryState {
     /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
     #[inline]
     pub(crate) fn is_followed(self) -> bool {
-        self.can_be_link() && self.request() == Self::FOLLOW
+        self.can_be_link() && matches!(self.request(), Self::FOLLOW | Self::FOLLOW_NAME)
+    }
+
+    /// Returns `true` if the caller has named the entry.
+    pub(crate) fn is_named(self) -> bool {
+        matches!(self.request(), Self::ENTER | Self::FOLLOW_NAME)
     }
 
     /// Returns `true` if the caller's last query of the entry failed.

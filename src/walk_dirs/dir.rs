@@ -318,7 +318,9 @@ impl<'a, S> Dir<'a, S> {
     /// [`Entry::follow`].
     ///
     /// The walk also tries a name that is not yielded. A name that does not exist, or that is
-    /// neither a directory nor a link to one, is not an error. Returns `false` in the same cases as
+    /// neither a directory nor a link to one, is not an error. Under
+    /// [`same_mount`](crate::WalkDirsOptions::same_mount), a name that is on another mount, or a
+    /// link to one, is an error `EXDEV`. Returns `false` in the same cases as
     /// [`enter`](Self::enter).
     ///
     /// ```
@@ -330,7 +332,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn follow_name(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), EntryState::FOLLOW)
+        self.request(name.bytes(), EntryState::FOLLOW_NAME)
     }
 
     /// Tells the walk to descend into the directory `name`, even if it is never yielded or was
@@ -357,15 +359,14 @@ impl<'a, S> Dir<'a, S> {
     /// a case-insensitive directory, a name that differs from its entry's name only in case can
     /// make the walk enter the directory twice.
     ///
-    /// Under [`same_mount`](crate::WalkDirsOptions::same_mount), the walk does not enter a mount
-    /// point, and returns no error.
-    ///
     /// # Errors
     ///
     /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error, with the path:
     ///
     /// - `ENOENT` if there is no such entry.
     /// - `ENOTDIR` if the entry is a symbolic link or a file.
+    /// - `EXDEV` if the entry is a mount point, under
+    ///   [`same_mount`](crate::WalkDirsOptions::same_mount).
     /// - `EINVAL` if no entry can have the name: an empty name, `.`, `..`, or a name that contains
     ///   a slash or a NUL. The path of the error shows a NUL as `\0`.
     /// - The errors of any directory that cannot be opened, such as `EACCES` and `ENAMETOOLONG`.

@@ -260,7 +260,7 @@ impl NameRequests {
     fn not_pending(&mut self) -> impl Iterator<Item = (EntryState, &[u8])> {
         self.requests.retain(|request| {
             let is_entered =
-                matches!(request.updates.request(), EntryState::ENTER | EntryState::FOLLOW);
+                request.updates.is_named() || request.updates.request() == EntryState::FOLLOW;
             !request.is_pending && is_entered
         });
         self.requests.sort_unstable_by_key(|request| request.name_start);

@@ -6,8 +6,8 @@ use crate::mounted::run_isolated;
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::make;
 use crate::support::visits::{Requests, collect_visits, directories, errors};
-use lendir::FileType;
-use libc::{ELOOP, ENOENT};
+use lendir::{Dir, FileType, WalkDirs};
+use libc::{ELOOP, ENOENT, EXDEV};
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use std::os::unix::fs::symlink;
@@ -110,6 +110,32 @@ fn same_mount_skips_links_to_bind_mounts() {
                 ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
             assert_eq!(directories(&visits), expected, "{options:?}");
             assert!(errors(&visits).is_empty(), "{options:?}: {visits:?}");
+        }
+    });
+}
+
+/// The caller has asked for it, so leaving it out is an error.
+#[test]
+fn named_mount_point_is_an_error() {
+    run_isolated("walk: named mount points", |scratch| {
+        let tree = scratch.join("tree");
+        make(&tree, &["mount/", "beside/"]);
+        mount_tmpfs(&tree.join("mount"));
+        symlink("mount", tree.join("link")).unwrap();
+        let requests: [fn(&mut Dir<'_>) -> bool; 3] = [
+            |dir| dir.enter("mount"),
+            |dir| dir.follow_name("mount"),
+            |dir| dir.follow_name("link"),
+        ];
+        for request in requests {
+            let mut walk = WalkDirs::options().same_mount(true).open(&tree).unwrap();
+            let mut root = walk.next().unwrap().unwrap();
+            root.skip_subdirs();
+            assert!(request(&mut root) && root.enter("beside"));
+            let error = walk.next().unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(EXDEV));
+            assert_eq!(error.path().parent(), Some(&*tree));
+            assert_eq!(walk.next().unwrap().unwrap().name(), b"beside");
         }
     });
 }
