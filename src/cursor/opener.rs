@@ -31,7 +31,9 @@ pub(crate) struct Opener {
     flags: OFlags,
     /// Whether the kernel has `openat2`. `false` before Linux 5.6 and under some seccomp filters.
     /// The filters of Android kill the process, so on Android `openat2` is never called.
-    has_openat2: bool,
+    pub(crate) has_openat2: bool,
+    /// Whether `openat2` has succeeded after its first error, which was thus not a filter's.
+    is_openat2_proven: bool,
 }
 
 /// An open root.
@@ -97,7 +99,8 @@ impl OpenDir {
     }
 
     /// Calls `path` to open with `O_PATH` a directory that could not be opened for reading. Returns
-    /// `errno` instead if it means that there is no such directory, or no descriptor left.
+    /// `errno` instead if it means that there is no such directory, or no descriptor left. Returns
+    /// `EXDEV` if `path` finds a mount point.
     fn unreadable(
         errno: Errno,
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
@@ -107,8 +110,8 @@ impl OpenDir {
         {
             return Err(errno);
         }
-        let dir = path()
-            .map_err(|second| if raw_open::lacks_descriptor(second) { second } else { errno })?;
+        let is_reported = |second| raw_open::lacks_descriptor(second) || second == Errno::XDEV;
+        let dir = path().map_err(|second| if is_reported(second) { second } else { errno })?;
         Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
     }
 }
@@ -116,7 +119,8 @@ impl OpenDir {
 impl Opener {
     pub(crate) fn new(options: &Options) -> Self {
         let Options { same_mount, flags, .. } = *options;
-        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android") }
+        let has_openat2 = !cfg!(target_os = "android");
+        Self { same_mount, flags, has_openat2, is_openat2_proven: false }
     }
 
     /// Opens `name`, a directory in `dir` that is on the same mount. `end_marker` is the marker of
@@ -131,12 +135,21 @@ impl Opener {
     ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
             match raw_open::below_on_mount(dir, name, self.flags) {
-                Err(Errno::NOSYS | Errno::PERM) => {}
+                Err(errno) if self.may_be_refused(dir, errno) => {}
                 opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
             }
         }
         let dir = self.open_without_openat2(dir, name)?;
         Ok(OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
+    }
+
+    /// Returns `true` if `errno`, an answer of `openat2`, may be the answer of a seccomp filter,
+    /// which can choose any number. No filter refuses `openat2` if it opens `.` here.
+    #[cold]
+    fn may_be_refused(&mut self, dir: BorrowedFd<'_>, errno: Errno) -> bool {
+        self.is_openat2_proven =
+            self.is_openat2_proven || raw_open::below_on_mount(dir, c".", OFlags::PATH).is_ok();
+        !self.is_openat2_proven || matches!(errno, Errno::NOSYS | Errno::PERM)
     }
 
     #[cold]
@@ -154,18 +167,29 @@ impl Opener {
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
+        let flags = raw_open::NOFOLLOW | self.flags;
         let found = match opened {
-            Err(Errno::XDEV) if self.same_mount => return opened,
-            Err(Errno::XDEV) => {
-                raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
+            Err(Errno::XDEV) if self.same_mount => {
+                // Not a mount point, so `EXDEV` is the answer of the file system, or was a mount
+                // point then. If something is mounted over `path` meanwhile, `.` is still below it.
+                let path = self.open_path(dir, name)?;
+                let found = raw_open::at(path.as_fd(), c".", flags).map(OpenDir::query);
+                return found.or_else(|errno| OpenDir::unreadable(errno, || Ok(path)));
             }
+            Err(Errno::XDEV) => raw_open::at(dir, name, flags).map(OpenDir::query),
             opened => opened,
         };
-        found.or_else(|errno| {
-            let path = || raw_open::path_at(dir, name, raw_open::NOFOLLOW);
-            let found = OpenDir::unreadable(errno, path)?;
-            self.check_mount(dir, found.dir.as_fd()).map(|()| found)
-        })
+        found.or_else(|errno| OpenDir::unreadable(errno, || self.open_path(dir, name)))
+    }
+
+    /// Opens `name` in `dir` with `O_PATH`. Returns `EXDEV` for another mount under `same_mount`.
+    fn open_path(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        if self.same_mount && self.is_openat2_proven {
+            // Unlike `openat`, this does not mount an automount point.
+            return raw_open::below_on_mount(dir, name, OFlags::PATH);
+        }
+        let path = raw_open::path_at(dir, name, raw_open::NOFOLLOW)?;
+        self.check_mount(dir, path.as_fd()).map(|()| path)
     }
 
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns

@@ -4,7 +4,8 @@ use super::{Report, Run, SORTED, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::support::options::TestOptions;
-use crate::support::tree::make;
+use crate::support::process::as_nobody;
+use crate::support::tree::{chmod, make};
 use crate::support::visits::{Requests, Visit, What, collect_visits, directories, errors};
 use crate::trap;
 use libc::{
@@ -167,7 +168,7 @@ impl Sweep<'_> {
         let is_silent = match (call, errno) {
             // The call is repeated, or another call takes its place, as it would on another mount.
             (_, EINTR) | (OPENAT2, ENOSYS | EPERM) => return nothing,
-            (OPENAT2, EXDEV) if !self.options.is_on_one_mount => return nothing,
+            (OPENAT2, EXDEV) => return nothing,
             (STATX, ENOSYS | EPERM) => {
                 let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
                 let has_mount =
@@ -178,13 +179,14 @@ impl Sweep<'_> {
                     nothing
                 };
             }
-            // The directory seems removed, on another mount, or not a directory.
-            (GETDENTS64, ENOENT) | (OPENAT2, EXDEV) => true,
+            // The directory seems removed, or not a directory.
+            (GETDENTS64, ENOENT) => true,
             (OPENAT2, ENOENT | ENOTDIR | ELOOP) => !self.has_types,
             _ => false,
         };
         let mut every = self.all.clone();
-        for path in &paths {
+        // If all calls of `openat2` fail, a filter refuses it, and `openat` takes its place.
+        for path in paths.iter().filter(|_| call != OPENAT2) {
             if path.parent().is_none() || every.entries.contains(path) {
                 every = Self::lose(every, call, errno, path);
                 every.errors.extend((!is_silent).then(|| (path.clone(), errno)));
@@ -221,7 +223,7 @@ impl Sweep<'_> {
 /// Returns `true` if a directory that cannot be opened with this error is yielded as unreadable.
 /// Otherwise it is gone, or no descriptor is free.
 fn is_yielded(errno: c_int) -> bool {
-    !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
+    !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE)
 }
 
 /// The paths that are lost with an error and without one if each call of a kind fails once, and the
@@ -238,35 +240,22 @@ struct Expected {
 fn unreadable_directory_needs_a_descriptor() {
     trapped("walks::faults::unreadable_directory_needs_a_descriptor", &CALLS, |tree| {
         make(tree, &["a/file", "b/file"]);
-        for errno in [EMFILE, ENFILE] {
-            let run = SORTED.begin(tree);
-            trap::fail(OPENAT, errno, |number| number == 1);
-            trap::refuse(OPENAT2, EACCES);
-            let report = run.finish();
-            trap::count(OPENAT);
-            assert_eq!(report.first_visits, ["", "b"].map(PathBuf::from));
-            assert_eq!(
-                report.errors,
-                [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno))
-            );
+        for path in [tree.to_owned(), tree.join("a"), tree.join("b")] {
+            chmod(&path, if path == tree { 0o755 } else { 0o311 });
         }
-    });
-}
-
-/// Another mount and a file system that refuses a directory can give the same number.
-#[test]
-fn exdev_is_silent_only_under_same_mount() {
-    trapped("walks::faults::exdev_is_silent_only_under_same_mount", &CALLS, |tree| {
-        make(tree, &["a/file"]);
-        for is_on_one_mount in [false, true] {
-            let run = TestOptions { is_on_one_mount, ..SORTED }.begin(tree);
-            trap::fail(OPENAT, EXDEV, |_| true);
-            trap::refuse(OPENAT2, EXDEV);
-            let report = run.finish();
-            trap::count(OPENAT);
-            let errors = if is_on_one_mount { vec![] } else { vec![("a".into(), EXDEV)] };
-            assert_eq!(report.errors, errors, "{is_on_one_mount}");
-        }
+        as_nobody(|| {
+            for errno in [EMFILE, ENFILE] {
+                let run = SORTED.begin(tree);
+                trap::fail(OPENAT, errno, |number| number == 1);
+                let report = run.finish();
+                trap::count(OPENAT);
+                assert_eq!(report.first_visits, ["", "b"].map(PathBuf::from));
+                assert_eq!(
+                    report.errors,
+                    [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno))
+                );
+            }
+        });
     });
 }
 

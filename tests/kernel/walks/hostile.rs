@@ -6,9 +6,9 @@ use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
 use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
-use lendir::{Dir, Listing};
+use lendir::{Dir, Listing, WalkDirs};
 use libc::{
-    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int,
+    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, EXDEV, c_int,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -373,6 +373,22 @@ fn walk_reads_again_without_lseek() {
                 count += 1;
             }
             assert_eq!(count, 4);
+        }
+    });
+}
+
+/// A server can answer `EXDEV` itself, on the walk's own mount.
+#[test]
+fn exdev_of_a_server_is_reported() {
+    served("walks::hostile::exdev_of_a_server_is_reported", 60, || {
+        let refused = Directory { refuses: Some((OPENDIR, EXDEV)), ..leaf() };
+        let server = Server::mount(vec![directory(vec![dir("a", refused)])]).unwrap();
+        for same_mount in [false, true] {
+            let mut walk = WalkDirs::options().same_mount(same_mount).open(server.path(0)).unwrap();
+            assert_eq!(walk.next().unwrap().unwrap().count().unwrap(), 1);
+            let error = walk.next().unwrap().unwrap().next().unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(EXDEV));
+            assert!(walk.next().unwrap().is_none());
         }
     });
 }

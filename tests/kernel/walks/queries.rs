@@ -12,6 +12,7 @@ use lendir::{Dir, Entry, StatxFlags};
 use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
 use std::collections::BTreeMap;
 use std::fs;
+use std::mem;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -160,6 +161,7 @@ impl Case {
             }
             self.open(&mut outcome, name, known, after, request == Some(Follow), has_failed);
         }
+        outcome.opened += u32::from(mem::take(&mut outcome.asks_for_filter));
         outcome
     }
 
@@ -180,6 +182,7 @@ impl Case {
                 Nothing => ENOENT,
                 File | Link { .. } => ENOTDIR,
             };
+            outcome.asks_for_filter |= self.refused.unwrap_or(there) != 0;
             match self.refused.unwrap_or(there) {
                 0 => return outcome.enter(name, self),
                 // The error of reading the directory.
@@ -202,7 +205,7 @@ impl Case {
         let root = tree.join("root");
         trap::fail(OPENAT2, self.refused.unwrap_or(0), {
             let is_refused = self.refused.is_some();
-            move |_| is_refused
+            move |number| is_refused && number != 2 // this one opens `.`
         });
         if !self.has_types {
             trap::hide_types();
@@ -298,12 +301,16 @@ struct Outcome {
     errors: Vec<(String, c_int)>,
     /// The number of calls of `openat2`.
     opened: u32,
+    /// Whether a call has failed. After the first one, `.` is opened to see whether a filter
+    /// refuses the call.
+    asks_for_filter: bool,
 }
 
 impl Outcome {
     fn enter(&mut self, name: &str, case: &Case) {
         self.entered.push(name.into());
         self.opened += u32::from(!case.has_types); // for the file in it
+        self.asks_for_filter |= !case.has_types;
     }
 }
 
