@@ -500,8 +500,8 @@ impl WalkOptions {
     ///   already have been opened.
     /// - **No mount point is opened in advance.** On a kernel without the fix `042a60680de4`, an
     ///   automount point that you skip may still be mounted. Linux 6.18 has the fix, and so do
-    ///   later versions of 6.12, 6.6 and 5.10. Without `openat2`, such a mount can happen on every
-    ///   kernel, except under [`same_mount`](Self::same_mount).
+    ///   later versions of 6.12, 6.6 and 5.10. Without `openat2` (before Linux 5.6, on Android, and
+    ///   under some seccomp filters) nothing is read in advance.
     /// - **The threads** start when there is work for them. Each thread has the credentials and the
     ///   mounts of the thread that starts it, which is the calling thread or another additional
     ///   thread. Dropping the walk waits for the call that each thread is in. If a server hangs, so

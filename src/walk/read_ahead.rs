@@ -26,7 +26,7 @@
 
 use super::Remaining;
 use crate::cursor::identity::read_clock;
-use crate::cursor::opener::{OpenDir, Opener};
+use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
@@ -37,6 +37,7 @@ use crate::read_dir::entry_state::EntryState;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::time::ClockId;
 use std::collections::VecDeque;
@@ -80,6 +81,7 @@ pub(crate) struct ReadAhead {
 
 struct Shared {
     order: Order,
+    flags: OFlags,
     max_depth: usize,
     /// The number of directories that may be read ahead before another one waits.
     budget: AtomicUsize,
@@ -149,7 +151,6 @@ struct Place {
 struct AheadDir {
     fd: OwnedFd,
     end_marker: EndMarker,
-    opener: Opener,
     _token: Arc<()>,
 }
 
@@ -174,6 +175,7 @@ impl ReadAhead {
         };
         let shared = Shared {
             order,
+            flags: options.flags,
             max_depth: options.max_depth,
             budget: AtomicUsize::new(0),
             is_over: Arc::new(AtomicBool::new(false)),
@@ -194,6 +196,9 @@ impl ReadAhead {
         listing: &Listing,
         can_be_directory: bool,
     ) -> Option<(OpenDir, Content)> {
+        if !cursor.opener.has_openat2 {
+            return None; // `openat` would mount automounts that the caller skips
+        }
         let shared = &self.shared;
         let Level { bounds, remaining, .. } = cursor.stack.top();
         let place = Place { depth: bounds.depth + 1, following_count: remaining.count() };
@@ -510,18 +515,17 @@ impl Shared {
         token: Arc<()>,
     ) -> Option<(AheadRead, Option<Siblings>)> {
         let Siblings { parent, depth, children } = &*job.siblings;
-        let mut opener = parent.opener;
-        let name = &children[job.index].name;
-        let found = opener.open(parent.fd.as_fd(), parent.end_marker, name);
+        let (name, end_marker) = (&children[job.index].name, parent.end_marker);
+        let found = raw_open::below_on_mount(parent.fd.as_fd(), name, self.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
-        let OpenDir { dir: fd, end_marker, .. } = found.ok()?;
+        let fd = found.ok()?;
         listing
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
             .filter(|()| !listing.is_removed())?;
-        let dir = Arc::new(AheadDir { fd, end_marker, opener, _token: token });
+        let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
         Some((AheadRead { dir, content: listing.content() }, below))
@@ -544,7 +548,7 @@ impl Shared {
         let index = state.list.iter().take_while(is_below).count();
         let Some(token) = self.reserve_descriptor(state, index) else { return false };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return false };
-        let parent = AheadDir { fd, end_marker: *end_marker, opener: cursor.opener, _token: token };
+        let parent = AheadDir { fd, end_marker: *end_marker, _token: token };
         if let Some(siblings) = Siblings::new(listing, range, depth, Arc::new(parent)) {
             state.list.insert(index, Item::pending(siblings));
         }
@@ -556,8 +560,8 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Job, Listing, MAX_BUDGET, Opener, Options, Order, Progress, ReadAhead,
-        Relaxed, Siblings, next_budget,
+        FAST_MICROS, Item, Job, Listing, MAX_BUDGET, Options, Order, Progress, ReadAhead, Relaxed,
+        Siblings, next_budget,
     };
     use crate::Walk;
     use std::cell::Cell;
@@ -570,9 +574,8 @@ mod tests {
     }
 
     fn dir(ahead: &ReadAhead) -> Arc<AheadDir> {
-        let (end_marker, opener) = (EndMarker::NONE, Opener::new(&Options::default()));
-        let fd = crate::open("/").unwrap();
-        Arc::new(AheadDir { fd, end_marker, opener, _token: Arc::clone(&ahead.shared.open_token) })
+        let (fd, end_marker) = (crate::open("/").unwrap(), EndMarker::NONE);
+        Arc::new(AheadDir { fd, end_marker, _token: Arc::clone(&ahead.shared.open_token) })
     }
 
     /// A directory in one of its own.
