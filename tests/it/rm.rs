@@ -146,42 +146,49 @@ fn rm_refuses_the_root_directory() {
 }
 
 /// Another thread swaps directories for links to a second tree. `rm` must remove nothing there, and
-/// may only succeed if nothing remains of its own tree.
+/// succeeds exactly if nothing remains of its own tree.
 #[test]
 fn rm_stays_in_its_tree_whatever_is_swapped() {
     let _watchdog = watchdog();
     let path = |number| format!("{}/{}/{}/file", number / 16, number / 4 % 4, number % 4);
     let paths: Vec<_> = (0..64).map(path).collect();
     let at = Tree::new(|at| tree::make(&at.join("outside"), &paths));
-    let (outside, link) = (at.path().join("outside"), at.path().join("link"));
+    let [outside, link, next, tree] =
+        ["outside", "link", "next", "tree"].map(|name| at.path().join(name));
     let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
     // Before the scope: if this panicked in the scope, the other thread would never end.
     let mut rm = example("rm");
     rm.current_dir(at.path()).args(["-r", "tree"]);
-    thread::scope(|scope| {
+    let failure = thread::scope(|scope| {
         scope.spawn(|| {
-            let dirs = paths.iter().flat_map(|path| {
-                [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth]))
-            });
+            let dirs = paths.iter().flat_map(|path| [1, 3, 5].map(|depth| &path[..depth]));
             for dir in dirs.cycle().take_while(|_| !done.load(Relaxed)) {
                 let _ = fs::remove_dir_all(&link); // the swapped directory, or the link
                 let _ = symlink(&outside, &link);
-                let swap = || renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).is_ok();
+                // Both swaps are in the tree of one round. If the second one came a round later,
+                // it would take a directory out of the tree that `rm` is removing.
+                let Ok(tree) = lendir::open(&tree) else { continue };
+                let swap = || renameat_with(&tree, dir, CWD, &link, RenameFlags::EXCHANGE).is_ok();
                 swaps += usize::from(swap() && swap());
             }
         });
-        let is_gone = (0..if runs_long() { 5000 } else { 50 }).all(|round| {
-            let (next, tree, kept) =
-                (at.path().join("next"), at.path().join("tree"), at.path().join(round.to_string()));
+        let failure = (0..if runs_long() { 5000 } else { 50 }).find_map(|round| {
             tree::make(&next, &paths);
-            let is_gone = fs::rename(next, &tree).is_ok();
+            let made = fs::rename(&next, &tree);
             let output = run(&mut rm);
-            is_gone && (output.status.success() || fs::rename(tree, kept).is_ok())
+            let kept = fs::rename(&tree, at.path().join(round.to_string()));
+            let is_right = made.is_ok() && output.status.success() == kept.is_err();
+            (!is_right).then_some((round, made, output, kept))
         });
         done.store(true, Relaxed);
-        assert!(is_gone, "`rm` succeeded, but a directory remains");
+        failure
     });
+    if let Some((round, made, output, kept)) = failure {
+        let mut remaining = all_below(at.path());
+        remaining.retain(|path| path.starts_with(round.to_string()));
+        panic!("round {round}: {made:?}, {output:?}, then {kept:?}: {remaining:?}");
+    }
     assert!(swaps > 100, "{swaps} swaps");
     assert_eq!(all_below(&outside), all);
 }
