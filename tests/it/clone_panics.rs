@@ -3,8 +3,8 @@
 //! Nothing hangs, and a caller that catches the panic loses no directory and gets none twice.
 
 use crate::support::machine::Watchdog;
+use crate::support::requests::Next;
 use crate::support::tree::{self, Tree};
-use crate::visits::Next;
 use lendir::{WalkDirs, WalkDirsOptions};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -4,10 +4,11 @@
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
+use crate::support::requests::{About, Requests, Visitor, collect_visits};
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::{
-    Requests, Visit, Visitor, What, assert_nothing_is_lost_silently, collect_visits, directories,
-    errors, expected_visits, in_one_order,
+use crate::support::visits::{
+    Visit, What, assert_nothing_is_lost_silently, directories, errors, expected_visits,
+    in_one_order,
 };
 use crate::walk_dirs_bounds::leave_room;
 use lendir::WalkDirs;
@@ -27,7 +28,7 @@ const OPTIONS: [TestOptions; 7] = [
 
 /// Returns the requests of a caller that follows all links.
 fn requests(options: TestOptions) -> Requests {
-    Requests { follows: true, ..options.requests() }
+    options.requests().about(About::Follow)
 }
 
 fn follow_all(options: TestOptions, root: &Path) -> Vec<Visit> {
@@ -143,7 +144,9 @@ fn loop_names_a_root_without_path() {
     let mut walk = WalkDirs::options().from_fd(lendir::open(tree.path()).unwrap(), "");
     let mut errors = Vec::new();
     while let Some(mut dir) = walk.next_ok(|error| errors.push(error.to_string())) {
-        dir.follow_name("up");
+        while let Some(entry) = dir.next().unwrap() {
+            entry.follow();
+        }
     }
     assert_eq!(errors, ["a/up: leads back to ."]);
 }
@@ -195,7 +198,7 @@ fn walk_reopens_levels_above_links() {
                 if is_at(at, LEVELS - 1) {
                     change(&parts.path().join("twin"));
                 }
-                Requests { follows: true, ..options.requests() }
+                self::requests(options)
             };
             while visitor.take(&mut walk, |_| (), requests) {}
             change(&target);

@@ -8,13 +8,10 @@
 
 use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
-use crate::support::process;
-use crate::support::scratch::Scratch;
-use crate::support::tree::chmod;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 
 const TEST: &str = "next_shares_a_frame_with_the_callers_loop";
@@ -137,7 +134,11 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
 
     let profiles = tempfile::tempdir().unwrap();
     let file = profiles.path().join("out");
-    let mut run = callgrind(&file);
+    let mut run = Command::new("valgrind");
+    run.args(["--quiet", "--tool=callgrind"]);
+    // The counts of each call of `measured` go to a file whose name begins with `file`.
+    run.args(["--toggle-collect=*::measured", "--dump-after=*::measured"]);
+    run.arg(format!("--callgrind-out-file={}", file.display()));
     run.arg(target.join(profile).join("lendir-downstream")).args([files, tree]);
     let lines = output(&mut run);
     let counts = lines.lines().zip(1..).map(|(line, call)| {
@@ -155,21 +156,7 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     counts.collect()
 }
 
-/// Returns a command that runs its arguments. For each call of a function `measured`, it writes the
-/// counts to a file whose name begins with `file`.
-fn callgrind(file: &Path) -> Command {
-    let mut command = Command::new("valgrind");
-    command.args([
-        "--quiet",
-        "--tool=callgrind",
-        "--toggle-collect=*::measured",
-        "--dump-after=*::measured",
-    ]);
-    command.arg(format!("--callgrind-out-file={}", file.display()));
-    command
-}
-
-/// Returns what [`callgrind`] wrote about a call, and the number of its instructions. The first
+/// Returns what callgrind wrote about a call, and the number of its instructions. The first
 /// call is number 1.
 fn of_call(file: &Path, call: usize) -> (String, u32) {
     let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
@@ -179,22 +166,6 @@ fn of_call(file: &Path, call: usize) -> (String, u32) {
         .expect("callgrind wrote no totals");
     let instructions = totals.parse().unwrap();
     (of_call, instructions)
-}
-
-/// Returns the instructions of each call of `measured` in the [`part`](process::part) of `test`.
-/// Returns `None` and reports a skipped test without valgrind.
-pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
-    if !has_valgrind(test) {
-        return None;
-    }
-    let counts = Scratch::new();
-    // The part may run as an ordinary user.
-    chmod(counts.path(), 0o777);
-    let file = counts.path().join("out");
-    let mut callgrind = callgrind(&file);
-    callgrind.stderr(Stdio::null()); // a warning for each walk: valgrind does not know `openat2`
-    process::run_under(callgrind, test);
-    Some((1..=calls).map(|call| of_call(&file, call).1.try_into().unwrap()).collect())
 }
 
 /// Returns the function named in `line`, such as `fn=(12) lendir::walk::WalkDirs::next`, if it must

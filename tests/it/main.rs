@@ -17,15 +17,14 @@
 //! - `model`: what holds for every walk, whatever the caller requests and the tree does;
 //! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`: system
 //!   calls; `instructions`: the instructions of a user's loop;
-//! - `attack_costs`, `link_costs`, `skip_name`: a cost that must not grow with the square of the
-//!   tree;
+//! - `attack_costs`, `link_costs`: a cost that must not grow with the square of the tree;
 //! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
 //!   else.
 //!
 //! `fixture` makes directories to read and runs the examples, and `strace` shows system calls. All
 //! test binaries share `support`. It skips tests, runs a part of a test in another process, finds
 //! the examples, makes and removes trees, and keeps the result of one reading. It also has the
-//! models of a `WalkDirs` (`support::visits`) and of a `Walk` (`support::pre_order`). A test that
+//! model of both walks (`support::visits`) and their caller (`support::requests`). A test that
 //! mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod attack_costs;
@@ -49,7 +48,6 @@ mod read_dir;
 mod requests;
 mod rm;
 mod roots;
-mod skip_name;
 mod state;
 mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
@@ -65,4 +63,4 @@ mod walk_dirs_costs;
 mod walk_dirs_errors;
 mod walk_dirs_system_calls;
 
-use support::{machine, visits};
+use support::machine;

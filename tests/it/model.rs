@@ -6,9 +6,9 @@
 use crate::clone_panics::{Fuses, is_blown};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
+use crate::support::requests::Next;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::Next;
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -339,7 +339,7 @@ impl Thread<'_> {
             self.place.any_change(dir.path(), dir.depth(), &mut self.random);
         }
         match visit {
-            None => assert!(!dir.enter("1") && dir.next().is_ok_and(|entry| entry.is_none())),
+            None => assert!(dir.next().is_ok_and(|entry| entry.is_none())),
             Some(visit) => {
                 let is_reported = self.make_calls(&mut dir);
                 self.log.lock().unwrap().end(visit, is_reported);
@@ -349,7 +349,7 @@ impl Thread<'_> {
 
     /// Makes random calls. Returns `true` if one of them failed.
     fn make_calls(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        let (mut names, mut is_reported) = (Vec::<Vec<u8>>::new(), false);
+        let (mut names, mut is_reported, mut is_named) = (Vec::<Vec<u8>>::new(), false, false);
         let next = |dir: &mut Dir<'_, State>,
                     names: &mut Vec<Vec<u8>>,
                     is_reported: &mut bool,
@@ -372,8 +372,7 @@ impl Thread<'_> {
         };
         for _ in 0..self.random.below(self.case.calls) {
             let name = match self.random.below(8) {
-                0 => b"..".to_vec(),
-                1 => self.random.below(80).to_string().into(),
+                0 => self.random.below(80).to_string().into(),
                 _ if names.is_empty() => b"missing".to_vec(),
                 _ => names[self.random.below(names.len())].clone(),
             };
@@ -386,10 +385,12 @@ impl Thread<'_> {
                     is_reported |= dir.read_into(&mut self.listing).is_err();
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
                 }
-                9 => drop(dir.enter(name)),
-                10 => drop(dir.follow_name(name)),
-                11 => dir.skip_name(name),
-                12 if self.random.below(8) == 0 => dir.skip_subdirs(),
+                9 if is_named => drop(dir.enter(name)),
+                10 if is_named => drop(dir.follow_name(name)),
+                11 if self.random.below(8) == 0 => {
+                    dir.skip_subdirs();
+                    is_named = true;
+                }
                 _ => {}
             }
         }

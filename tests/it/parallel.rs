@@ -11,26 +11,13 @@ mod limits;
 mod trouble;
 mod yields;
 
-use crate::support::options::{PLAIN, POST, TestOptions};
+use crate::support::options::TestOptions;
+use crate::support::requests::{Next, collect_visits};
 use crate::support::tree::Tree;
-use crate::visits::{Next, Visit, What, collect_visits, expected_visits, in_one_order};
+use crate::support::visits::{Visit, What, expected_visits, in_one_order};
 use lendir::{Dir, WalkDirs};
 use std::ffi::OsString;
 use std::path::Path;
-
-pub const THREADS: [usize; 3] = [1, 2, 8];
-
-const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
-
-pub const OPTIONS: [TestOptions; 7] = [
-    PLAIN,
-    TestOptions { is_sorted: true, ..PLAIN },
-    TestOptions { is_on_one_mount: true, ..PLAIN },
-    TestOptions { max_open: 4, ..PLAIN },
-    POST,
-    TIGHT,
-    TestOptions { is_sorted: true, is_on_one_mount: true, ..TIGHT },
-];
 
 impl TestOptions {
     pub fn begin(self, root: &Path) -> WalkDirs {

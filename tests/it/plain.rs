@@ -52,14 +52,16 @@ fn second_visits_follow_the_subtree() {
 }
 
 #[test]
-fn walk_dirs_skips_a_name() {
+fn walk_dirs_skips_a_subtree() {
     let tree = Tree::of(&["a/", ".git/objects/"]);
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let mut names = Vec::new();
     while let Some(mut dir) = walk.next().unwrap() {
         while let Some(entry) = dir.next().unwrap() {
             names.push(entry.name().to_vec());
-            dir.skip_name(".git");
+            if entry.name() == b".git" {
+                entry.skip_subtree();
+            }
         }
     }
     names.sort();

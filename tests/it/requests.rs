@@ -1,12 +1,13 @@
-//! Requests by name and about entries, with a model of the directories that a walk enters.
+//! Names that the caller passes to `Dir`, with a model of what a walk enters.
 
-use crate::parallel::{OPTIONS, THREADS};
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::options::{OPTIONS, THREADS};
 use crate::support::process::as_nobody;
-use crate::support::scan::{ORDERS, errno};
+use crate::support::requests::Requests;
+use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree, chmod};
-use crate::visits::{Requests, directories, expected_visits};
-use lendir::{Dir, Entry, FileType, Listing, StatxFlags, WalkDirs};
+use crate::support::visits::{directories, expected_visits};
+use lendir::{Dir, Listing, WalkDirs};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -14,240 +15,106 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
-    Skip,
-    Enter,
-    Follow,
-}
+/// A name that is entered, or its error.
+type Outcome = (String, Result<(), i32>);
 
-/// The requests so far.
-#[derive(Default)]
-struct Model {
-    /// The last request for each name, in order.
-    requests: Vec<(Vec<u8>, Request)>,
-    /// Whether only named directories are entered.
-    only_named: bool,
-    /// The names in the order of the last listing.
-    listed: Option<Vec<Vec<u8>>>,
-}
-
-/// A name that is entered, or its error. The path of the error ends with the name.
-type Outcome = (Vec<u8>, Result<(), i32>);
-
-impl Model {
-    /// Makes up to three random calls about an entry. Its record says whether it is a directory, a
-    /// link or a file.
-    fn about(&mut self, entry: &Entry<'_>, random: &mut Random) {
-        let is_noted = entry.d_type() != FileType::RegularFile && !self.only_named;
-        for _ in 0..random.below(4) {
-            let request = match random.below(4) {
-                0 => {
-                    entry.skip_subtree();
-                    Request::Skip
-                }
-                1 => {
-                    entry.follow();
-                    Request::Follow
-                }
-                2 => {
-                    entry.stat().unwrap();
-                    continue;
-                }
-                _ => {
-                    entry.statx(StatxFlags::TYPE).unwrap();
-                    continue;
-                }
-            };
-            if is_noted {
-                self.request(entry.name(), request);
-            }
-        }
-    }
-
-    fn request(&mut self, name: &[u8], request: Request) {
-        self.requests.retain(|(requested, _)| requested != name);
-        self.requests.push((name.to_vec(), request));
-    }
-
-    fn skip_subdirs(&mut self) {
-        (self.requests, self.only_named) = (vec![], true);
-    }
-
-    /// Returns the expected outcomes. `there` are the names that exist, in the kernel's order.
-    /// Names that were yielded come first, in their order. Other names follow in the order of their
-    /// last requests.
-    fn expected(mut self, there: &[Vec<u8>]) -> Vec<Outcome> {
-        let listed = self.listed.take().unwrap_or(there.to_vec());
-        let is_noted = |name: &Vec<u8>| !self.only_named && !name.ends_with(b"f");
-        let mut all = Vec::new();
-        for name in listed.into_iter().filter(is_noted) {
-            let of_name = self.requests.iter().position(|(requested, _)| *requested == name);
-            let request = of_name.map(|at| self.requests.remove(at).1);
-            all.push((name, request));
-        }
-        all.extend(self.requests.into_iter().map(|(name, request)| (name, Some(request))));
-        all.into_iter().filter_map(|(name, request)| outcome(&name, request, there)).collect()
-    }
-}
-
-fn outcome(name: &[u8], request: Option<Request>, there: &[Vec<u8>]) -> Option<Outcome> {
-    let kind = name.last().filter(|_| there.iter().any(|there| there == name));
-    let what = match (request, kind) {
-        (Some(Request::Skip), _) => return None,
-        (Some(_), None) if !is_name(name) => Err(libc::EINVAL),
-        (Some(_), None) if name.len() > 255 => Err(libc::ENAMETOOLONG),
-        (_, Some(b'd')) | (Some(Request::Follow), Some(b'l')) => Ok(()),
-        (Some(Request::Enter), None) => Err(libc::ENOENT),
-        (Some(Request::Enter), _) => Err(libc::ENOTDIR),
-        _ => return None,
+/// Returns what comes of a name. Its last letter says whether it is a directory, a link to one, or
+/// a file, if it exists.
+fn outcome(name: &str, follows: bool, there: &[String]) -> Option<Outcome> {
+    let kind = name.chars().last().filter(|_| there.iter().any(|there| there == name));
+    let what = match (kind, follows) {
+        (Some('d'), _) | (Some('l'), true) => Ok(()),
+        (None, _) if name.len() > 255 => Err(libc::ENAMETOOLONG),
+        (_, true) => return None,
+        (None, false) => Err(libc::ENOENT),
+        (Some(_), false) => Err(libc::ENOTDIR),
     };
-    let shown = name
-        .iter()
-        .flat_map(|byte| if *byte == 0 { &b"\\0"[..] } else { std::slice::from_ref(byte) });
-    Some((shown.copied().collect(), what))
+    Some((name.to_owned(), what))
 }
 
-fn is_name(name: &[u8]) -> bool {
-    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0)
-}
-
-/// Makes random calls, fewer than `most`.
-fn any_calls<S>(
-    dir: &mut Dir<'_, S>,
-    most: usize,
-    names: &[Vec<u8>],
-    random: &mut Random,
-) -> Model {
-    let mut model = Model::default();
-    let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
-    for _ in 0..random.below(most) {
-        let name = &names[random.below(names.len())];
-        match random.below(12) {
-            0..5 => {
-                if let Some(entry) = dir.next().unwrap() {
-                    model.about(&entry, random);
+/// Makes random calls that do not matter: the names alone do.
+fn read_some(dir: &mut Dir<'_>, listing: &mut Listing, random: &mut Random) {
+    for _ in 0..random.below(40) {
+        match random.below(40) {
+            0 => dir.read_into(listing).unwrap(),
+            1 => assert!(dir.count().is_ok()),
+            2 => dir.skip_subdirs(),
+            number => {
+                let Some(entry) = dir.next().unwrap() else { return };
+                match number {
+                    3..8 => entry.follow(),
+                    8..13 => entry.skip_subtree(),
+                    13..16 => drop(entry.stat().unwrap()),
+                    _ => {}
                 }
-            }
-            7 => match random.below(60) {
-                0 => {
-                    dir.skip_subdirs();
-                    model.skip_subdirs();
-                }
-                1..4 => {
-                    (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
-                    model.listed =
-                        Some(listing.iter().map(|entry| entry.name().to_vec()).collect());
-                }
-                4..7 => {
-                    let wanted = |entry: &Entry<'_>| {
-                        model.about(entry, random);
-                        entry.name() == name
-                    };
-                    dir.find(wanted).unwrap();
-                }
-                7 => drop(dir.count().unwrap()),
-                _ => {}
-            },
-            8 => {
-                assert!(dir.enter(name));
-                model.request(name, Request::Enter);
-            }
-            9 => {
-                assert!(dir.follow_name(name));
-                model.request(name, Request::Follow);
-            }
-            _ => {
-                dir.skip_name(name);
-                model.request(name, Request::Skip);
             }
         }
     }
-    model
 }
 
-/// Makes a directory, a file and a link of each number.
-fn make(at: &Path, count: usize, target: &Path) {
-    for number in 0..count {
-        fs::create_dir(at.join(format!("{number:03}d"))).unwrap();
-        File::create(at.join(format!("{number:03}f"))).unwrap();
-        symlink(target, at.join(format!("{number:03}l"))).unwrap();
+/// Reads and requests something, and names some of `names`. Returns the expected outcomes.
+fn name_some(dir: &mut Dir<'_>, names: &[String], there: &[String], seed: u64) -> Vec<Outcome> {
+    let (mut random, mut names, mut listing) = (Random(seed), names.to_vec(), Listing::new());
+    read_some(dir, &mut listing, &mut random);
+    dir.skip_subdirs();
+    let mut outcomes = Vec::new();
+    let most = [1, 4, names.len()][random.below(3)];
+    for _ in 0..random.below(most) {
+        let name = names.swap_remove(random.below(names.len()));
+        let follows = random.below(2) == 0;
+        assert!(if follows { dir.follow_name(&name) } else { dir.enter(&name) });
+        outcomes.extend(outcome(&name, follows, there));
     }
+    while random.below(2) == 0 && dir.next().unwrap().is_some() {}
+    outcomes
 }
 
-/// Whatever requests the caller makes, in whatever order, the walk enters what the model says, in
-/// the same order.
+/// After `skip_subdirs`, the walk enters exactly what the caller names, in that order.
 #[test]
-fn requests_by_name_enter_what_the_model_enters() {
+fn walk_enters_exactly_the_named_directories() {
     let _watchdog = Watchdog::new(300);
     let outside = Tree::of(&["below/"]);
-    for count in [2, 60] {
-        let tree = Tree::new(|at| make(at, count, &outside.path().join("below")));
-        let there: Vec<_> = fs::read_dir(tree.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_encoded_bytes())
-            .collect();
-        // Names that are never yielded. Some of them are prefixes or extensions of others.
-        let others = [
-            "",
-            ".",
-            "..",
-            "000",
-            "000d/",
-            "000dd",
-            "zzz",
-            "0",
-            "001d\0",
-            "001\0d",
-            "a\\0b",
-            &"x".repeat(300),
-        ];
-        let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
-        for seed in 0..if runs_long() { 4000 } else { 60 } {
-            for (threads, second_visits) in
-                THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)])
-            {
-                let walk = WalkDirs::options()
-                    .max_open(4)
-                    .second_visits(second_visits)
-                    .open(tree.path())
-                    .unwrap();
-                let (model, outcomes) = (Mutex::<Model>::default(), Mutex::new(Vec::new()));
-                let _ = walk.run_parallel(threads, |worker| {
-                    let outcome = |path: &Path, what: Result<(), i32>| {
-                        // As bytes, because `Path` takes "a/" for "a".
-                        let path = path
-                            .as_os_str()
-                            .as_bytes()
-                            .strip_prefix(tree.path().as_os_str().as_bytes());
-                        let name = path.unwrap().strip_prefix(b"/").unwrap();
-                        outcomes.lock().unwrap().push((name.to_vec(), what));
-                    };
-                    while let Some(mut dir) =
-                        worker.next_ok(|error| outcome(error.path(), Err(errno(&error))))
-                    {
-                        if dir.is_second_visit() {
-                            assert!(!dir.enter("000d") && !dir.follow_name("000l"));
-                        } else if dir.depth() > 0 {
-                            outcome(dir.path(), Ok(()));
-                        } else {
-                            let mut random = Random(1 + seed);
-                            let most = [600, 1, 2, 4, 30, 300][random.below(6)];
-                            *model.lock().unwrap() = any_calls(&mut dir, most, &names, &mut random);
-                        }
+    let tree = Tree::new(|at| {
+        for number in 0..60 {
+            fs::create_dir(at.join(format!("{number}d"))).unwrap();
+            File::create(at.join(format!("{number}f"))).unwrap();
+            symlink(outside.path().join("below"), at.join(format!("{number}l"))).unwrap();
+        }
+    });
+    let there = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let there: Vec<_> = there.map(|name| name.into_string().unwrap()).collect();
+    // Others are prefixes or extensions of these.
+    let missing = ["0", "1dd", "2d ", "zzz", &"x".repeat(300)].map(String::from);
+    let names = [&there[..], &missing].concat();
+    for seed in 0..if runs_long() { 4000 } else { 60 } {
+        for (threads, second_visits) in
+            THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)])
+        {
+            let options = WalkDirs::options().max_open(4).second_visits(second_visits);
+            let [outcomes, expected] = [(); 2].map(|()| Mutex::<Vec<Outcome>>::default());
+            let add = |path: &Path, what| {
+                let name = path.strip_prefix(tree.path()).unwrap().to_str().unwrap().to_owned();
+                outcomes.lock().unwrap().push((name, what));
+            };
+            let _ = options.open(tree.path()).unwrap().run_parallel(threads, |worker| {
+                while let Some(mut dir) =
+                    worker.next_ok(|error| add(error.path(), Err(errno(&error))))
+                {
+                    match dir.depth() {
+                        _ if dir.is_second_visit() => {}
+                        0 => *expected.lock().unwrap() = name_some(&mut dir, &names, &there, seed),
+                        _ => add(dir.path(), Ok(())),
                     }
-                });
-                let mut outcomes = outcomes.into_inner().unwrap();
-                let mut expected = model.into_inner().unwrap().expected(&there);
-                if threads > 1 {
-                    outcomes.sort();
-                    expected.sort();
                 }
-                let what = format!(
-                    "{count}, seed {seed}, {threads} threads, second visits {second_visits}"
-                );
-                assert_eq!(outcomes, expected, "{what}");
+            });
+            let [mut outcomes, mut expected] =
+                [outcomes, expected].map(|all| all.into_inner().unwrap());
+            if threads > 1 {
+                outcomes.sort();
+                expected.sort();
             }
+            let what = format!("seed {seed}, {threads} threads, second visits {second_visits}");
+            assert_eq!(outcomes, expected, "{what}");
         }
     }
 }
@@ -257,39 +124,36 @@ fn requests_by_name_enter_what_the_model_enters() {
 #[test]
 fn threads_enter_named_directories() {
     let _watchdog = Watchdog::new(300);
-    as_nobody(enter_unreadable_directories);
-}
-
-fn enter_unreadable_directories() {
-    let tree = Tree::new(|at| tree::random(at, 11));
-    let all = expected_visits(tree.path(), false, |_| Requests::ALL);
-    let all = directories(&all);
-    let mut below = BTreeMap::<_, Vec<_>>::new();
-    for path in &all {
-        below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
-    }
-    for path in all.iter().rev() {
-        chmod(path, 0o300);
-    }
-    for options in OPTIONS {
-        for threads in THREADS {
-            let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
-                let mut paths = Vec::new();
-                while let Some(mut dir) = worker.next().unwrap() {
-                    if dir.is_second_visit() {
-                        continue;
-                    }
-                    dir.skip_subdirs();
-                    for name in below.get(dir.path()).into_iter().flatten() {
-                        dir.enter(name.as_bytes());
-                    }
-                    paths.push(dir.path().to_owned());
-                }
-                paths
-            });
-            let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-            paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-            assert_eq!(paths, all, "{threads} threads, {options:?}");
+    as_nobody(|| {
+        let tree = Tree::new(|at| tree::random(at, 11));
+        let all = expected_visits(tree.path(), false, |_| Requests::ALL);
+        let all = directories(&all);
+        let mut below = BTreeMap::<_, Vec<_>>::new();
+        for path in &all {
+            below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
         }
-    }
+        for path in all.iter().rev() {
+            chmod(path, 0o300);
+        }
+        for options in OPTIONS {
+            for threads in THREADS {
+                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
+                    let mut paths = Vec::new();
+                    while let Some(mut dir) = worker.next().unwrap() {
+                        if !dir.is_second_visit() {
+                            dir.skip_subdirs();
+                            for name in below.get(dir.path()).into_iter().flatten() {
+                                dir.enter(name.as_bytes());
+                            }
+                            paths.push(dir.path().to_owned());
+                        }
+                    }
+                    paths
+                });
+                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+                assert_eq!(paths, all, "{threads} threads, {options:?}");
+            }
+        }
+    });
 }

@@ -1,12 +1,12 @@
 //! Checks what a root may be, and several roots in one walk: `WalkDirsOptions::open_all`.
 
-use crate::parallel::THREADS;
 use crate::support::machine::Watchdog;
-use crate::support::options::{PLAIN, POST, TestOptions};
+use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
 use crate::support::process;
+use crate::support::requests::{About, Requests, collect_visits};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree, chmod};
-use crate::visits::{Requests, Skip, Visit, What, collect_visits, expected_visits, in_one_order};
+use crate::support::visits::{Visit, What, expected_visits, in_one_order};
 use crate::walk_dirs_bounds::leave_room;
 use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
@@ -14,8 +14,6 @@ use rustix::io::Errno;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-
-const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
 
 /// Returns roots and the expected visits. Some roots cannot be opened, and one occurs twice.
 fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
@@ -197,9 +195,7 @@ fn unreadable_root_is_yielded() {
 /// Each path begins with the root's path as the caller wrote it.
 #[test]
 fn root_path_is_kept_as_written() {
-    fn only(_seed: u64, name: &[u8]) -> Skip {
-        if matches!(name, b"etc" | b"src" | b"d") { Skip::No } else { Skip::Name }
-    }
+    let only = About::Skip(|name| !matches!(name, b"etc" | b"src" | b"d"));
     let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
     symlink("d", tree.path().join("link")).unwrap();
     symlink("e", tree.path().join("d/etc/link")).unwrap();
@@ -207,7 +203,7 @@ fn root_path_is_kept_as_written() {
     let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new)
     {
-        let requests = Requests { skip: only, ..Requests::sorted(Order::Bytes) };
+        let requests = Requests::sorted(Order::Bytes).about(only);
         let expected = expected_visits(root, true, |_| requests);
         let visits = collect_visits(
             &mut WalkDirs::options().second_visits(true).open(root).unwrap(),

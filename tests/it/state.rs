@@ -1,11 +1,11 @@
 //! `WalkDirsOptions::with_state`: the state at the first and second visit of a directory, with a
 //! model that does not know orders or threads.
 
-use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
-use crate::support::options::{PLAIN, POST, TestOptions};
+use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
+use crate::support::requests::{Next, Requests};
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::{Next, Requests, Visit, directories, expected_visits};
+use crate::support::visits::{Visit, directories, expected_visits};
 use lendir::{Dir, Listing, WalkDirs};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,7 @@ fn trees() -> impl Iterator<Item = Tree> {
         .chain([Tree::new(|at| tree::comb(at, 40))])
 }
 
-const OPTIONS: [TestOptions; 4] =
-    [PLAIN, POST, TestOptions { max_open: 4, ..PLAIN }, TestOptions { max_open: 4, ..POST }];
+const OPTIONS: [TestOptions; 4] = [PLAIN, POST, TestOptions { max_open: 4, ..PLAIN }, TIGHT];
 
 /// A directory inherits the state that the caller left in its parent, on one thread and on several.
 /// If a closure returns early, its directories go to other threads with their states.

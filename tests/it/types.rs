@@ -64,7 +64,7 @@ fn types_without_mutable_borrow_are_unwind_safe() {
 fn names_are_accepted_in_all_forms() {
     fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl Name + Clone) {
         assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
-        dir.skip_name(name.clone());
+        dir.skip_subdirs();
         assert!(dir.follow_name(name.clone()) && dir.enter(name));
     }
     macro_rules! check {

@@ -23,7 +23,7 @@ fn next(dir: &mut Dir<'_>, errors: &mut Vec<Error>) {
     errors.extend((0..3).filter_map(|_| dir.next().err()));
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 9] = [
     ("next", next, [1, 0]),
     (
         "next_ok",
@@ -54,7 +54,6 @@ const CASES: [Case; 10] = [
         [1, 0],
     ),
     ("nothing", |_, _| (), [0, 1]),
-    ("skip_name", |dir, _| dir.skip_name("below"), [0, 1]),
     ("skip_subdirs", |dir, _| dir.skip_subdirs(), [0, 0]),
     (
         "next after skip_subdirs",

@@ -6,10 +6,12 @@ mod lost;
 
 use crate::follow;
 use crate::support::machine::runs_long;
-use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests};
+use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::process::as_nobody;
+use crate::support::requests::About;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree, chmod};
+use crate::support::visits::Visit;
 use lendir::rustix::fs::StatxFlags;
 use lendir::{FileType, OFlags, Order, Walk, walk};
 use std::fs;
@@ -19,7 +21,7 @@ use std::path::Path;
 
 /// Compares a walk with its model: in each order, with few descriptors, and with threads that read
 /// ahead. Returns the items in the kernel's order.
-fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Item> {
+fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Visit> {
     for order in ORDERS {
         let few: &[_] = if order == Order::Unsorted {
             &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)]
@@ -70,7 +72,7 @@ fn unreadable_directory_is_an_error_after_its_entry() {
             let tree = Tree::new(|at| tree::random(at, seed));
             let mut random = Random(seed);
             // The deepest come first, because the contents of a locked directory are out of reach.
-            for Item { path, .. } in ENTRY_WALK.expected(tree.path()).into_iter().rev() {
+            for Visit { path, .. } in ENTRY_WALK.expected(tree.path()).into_iter().rev() {
                 if fs::symlink_metadata(&path).unwrap().is_dir() {
                     let mode = [0o100, 0o000, 0o400, 0o300]
                         .get(random.below(12))
@@ -80,7 +82,7 @@ fn unreadable_directory_is_an_error_after_its_entry() {
                 }
             }
             let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
-            errors += all.iter().filter(|item| item.what == Err(libc::EACCES)).count();
+            errors += all.iter().filter(|item| item.errno() == Some(libc::EACCES)).count();
         }
         assert!(errors > 80, "{errors} errors");
         // A directory that is the last entry of its parent, and the root.
@@ -88,7 +90,7 @@ fn unreadable_directory_is_an_error_after_its_entry() {
         for dir in ["a/b", "a", ""] {
             chmod(tree.path().join(dir), 0o300);
             let items = check(tree.path(), ENTRY_WALK, dir);
-            assert_eq!(items.last().unwrap().what, Err(libc::EACCES), "{dir}");
+            assert_eq!(items.last().unwrap().errno(), Some(libc::EACCES), "{dir}");
         }
     });
 }
@@ -115,10 +117,10 @@ fn loop_is_an_error_after_the_followed_link() {
         for max_depth in [3, usize::MAX] {
             let all = check(
                 &root,
-                EntryWalk { requests: Requests::Follow, max_depth, ..ENTRY_WALK },
+                EntryWalk { about: About::Follow, max_depth, ..ENTRY_WALK },
                 &format!("tree {seed}"),
             );
-            loops += all.iter().filter(|item| item.what == Err(libc::ELOOP)).count();
+            loops += all.iter().filter(|item| item.errno() == Some(libc::ELOOP)).count();
         }
     }
     assert!(loops > 20, "{loops} loops");
@@ -136,22 +138,20 @@ fn last_request_about_an_entry_wins() {
         for root in [&random.path().join("root"), &made] {
             for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
                 let read_ahead = usize::try_from(seed).unwrap() % 3;
-                let options = EntryWalk {
-                    requests: Requests::Random(seed),
-                    max_depth,
-                    read_ahead,
-                    ..ENTRY_WALK
-                };
+                let options =
+                    EntryWalk { about: About::Random(seed), max_depth, read_ahead, ..ENTRY_WALK };
                 check(root, options, "requests");
-                let expected =
-                    options.expected(root).into_iter().map(|item| (item.path, item.what.err()));
+                let expected = options
+                    .expected(root)
+                    .into_iter()
+                    .map(|item| (item.path.clone(), item.errno()));
                 let expected: Vec<_> = expected.collect();
                 let of_error =
                     |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
 
                 // The closures of `filter_map` and `find` make the same requests.
                 let found = options.begin(root).filter_map(|entry| {
-                    options.request(&entry);
+                    options.requests().make(&entry);
                     Some((entry.path().to_owned(), None))
                 });
                 let found: Vec<_> = found.map(|item| item.unwrap_or_else(of_error)).collect();
@@ -160,7 +160,7 @@ fn last_request_about_an_entry_wins() {
                 loop {
                     let step = tree.find(|entry| {
                         passed.push((entry.path().to_owned(), None));
-                        options.request(entry);
+                        options.requests().make(entry);
                         passed.len() % 3 == 0
                     });
                     match step {
@@ -190,7 +190,7 @@ fn walk_yields_roots_in_turn_and_reports_missing_ones() {
         let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
         let expected: Vec<_> = roots.iter().flat_map(|root| options.expected(root)).collect();
         assert_eq!(options.rest(&mut options.build().open_all(&roots)), expected);
-        let errors: Vec<_> = expected.iter().filter_map(|item| item.what.err()).collect();
+        let errors: Vec<_> = expected.iter().filter_map(Visit::errno).collect();
         assert_eq!(errors, [libc::ENOENT, libc::ENOTDIR]);
     }
     assert!(ENTRY_WALK.rest(&mut Walk::options().open_all::<&str>([])).is_empty());

@@ -2,11 +2,10 @@
 //! second visit.
 
 use crate::support::machine::runs_long;
+use crate::support::requests::{About, Requests, collect_visits, walk};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{
-    Requests, Skip, collect_visits, directories, expected_visits, in_one_order, walk,
-};
+use crate::support::visits::{directories, expected_visits, in_one_order};
 use lendir::{Buffer, Dir, Entries, Entry, Listing, Order, WalkDirs};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -57,12 +56,15 @@ pub fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Syn
     }
 }
 
-/// Directories are read, half read, never read, skipped and sorted, and entries are skipped by all
-/// requests. The walk yields what follows from the documentation and the entries of `std`.
+/// Directories are read, half read, never read, skipped and sorted, and entries are skipped,
+/// followed and named. The walk yields what follows from the documentation and the entries of `std`.
 #[test]
 fn mixed_calls_agree_with_the_model() {
     for seed in 0..if runs_long() { 1000 } else { 8 } {
-        let make = |at: &Path| tree::random(at, seed % 8);
+        let make = |at: &Path| {
+            fs::create_dir(at.join("root")).unwrap(); // links of a random tree lead to its parent
+            tree::random(&at.join("root"), seed % 8);
+        };
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
         check(&tree, &format!("requests {seed}"), |path| Requests::random(seed, path));
         if seed == 0 {
@@ -73,19 +75,11 @@ fn mixed_calls_agree_with_the_model() {
 
 #[test]
 fn agrees_with_std_on_system_trees() {
-    fn is_busy(_seed: u64, name: &[u8]) -> Skip {
-        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") {
-            Skip::Subtree
-        } else {
-            Skip::No
-        }
-    }
+    let busy = About::Skip(|name| matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task"));
     let mut visited = 0;
     for root in ["/etc", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
-        for requests in [
-            Requests { skip: is_busy, ..Requests::ALL },
-            Requests { skip: is_busy, ..Requests::sorted(Order::Bytes) },
-        ] {
+        for requests in [Requests::ALL, Requests::sorted(Order::Bytes)] {
+            let requests = requests.about(busy);
             // Other processes change these directories now and then.
             let agreed = (0..20)
                 .map(|_| collect_visits(&mut lendir::walk_dirs(root).unwrap(), |_| requests));
@@ -169,13 +163,13 @@ fn reading_the_descriptor_loses_no_directory() {
         |dir| assert!(dir.find(|_| true).unwrap().is_none()),
     ];
     for read in readers {
-        // Requests hold even if no entry can come any more.
+        // A name is entered even if no entry can come any more.
         let mut walk = lendir::walk_dirs(with_link.path()).unwrap();
         let mut dir = walk.next().unwrap().unwrap();
         read(&dir);
         assert!(dir.next().unwrap().is_none());
-        dir.skip_name("a");
-        assert!(dir.follow_name("link"));
+        dir.skip_subdirs();
+        assert!(dir.enter("b") && dir.follow_name("link"));
         let visits = collect_visits(&mut walk, |_| Requests::ALL);
         assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
         for then in thens {

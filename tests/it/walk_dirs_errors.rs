@@ -1,8 +1,9 @@
 //! Errors of a walk: each comes once, with its path, and the rest is complete.
 
 use crate::support::process::as_nobody;
+use crate::support::requests::{Requests, collect_visits, walk};
 use crate::support::tree::{self, Tree, chmod};
-use crate::visits::{Requests, Visit, What, collect_visits, expected_visits, walk};
+use crate::support::visits::{Visit, What, expected_visits};
 use crate::walk_dirs::check;
 use lendir::{Error, OFlags, Order, WalkDirs};
 use rustix::fs::{CWD, FileType, Mode, mknodat, openat};

@@ -137,8 +137,11 @@ fn skipped_directory_takes_no_call() {
             if dir.depth() == 1 {
                 dir.skip_subdirs();
             }
-            while dir.depth() == 0 && dir.next().unwrap().is_some() {
-                dir.skip_name("skipped");
+            while dir.depth() == 0 {
+                let Some(entry) = dir.next().unwrap() else { break };
+                if entry.name() == b"skipped" {
+                    entry.skip_subtree();
+                }
             }
         });
     });

@@ -24,17 +24,17 @@ mod twins;
 mod walk;
 
 use crate::support::options::{PLAIN, TestOptions};
-use crate::support::scan::errno;
+use crate::support::requests::{Visitor, next};
 use crate::support::tree::make;
-use crate::support::visits::{Visit, Visitor, What, expected_visits};
+use crate::support::visits::{Visit, What, expected_visits};
 use lendir::{FileType, Order, Walk, WalkDirs};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 use std::ffi::CStr;
-use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::{io, iter};
 
 /// Options with a known order, which close levels early.
 pub const SORTED: TestOptions = TestOptions { is_sorted: true, max_open: 4, ..PLAIN };
@@ -69,14 +69,7 @@ impl TestOptions {
         let order = if self.is_sorted { Order::Bytes } else { Order::Unsorted };
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
         let mut walk = options.same_mount(self.is_on_one_mount).order(order).from_fd(root, "");
-        let mut report = Report::default();
-        loop {
-            match walk.next() {
-                Ok(None) => return report,
-                Ok(Some(entry)) => report.entries.push(entry.path().into()),
-                Err(error) => report.errors.push((error.path().into(), errno(&error))),
-            }
-        }
+        Report::of(iter::from_fn(|| next(&mut walk, |_| ())))
     }
 
     /// Returns the visits that a walk must yield. If it sorts, they come in this order.
@@ -108,6 +101,7 @@ impl Report {
             let Visit { path, depth, what } = visit;
             assert_eq!(depth, path.components().count());
             match what {
+                What::Entry { .. } => report.entries.push(path),
                 What::First(_) => report.first_visits.push(path),
                 What::Second => report.second_visits.push(path),
                 What::Error(errno) => report.errors.push((path, errno)),

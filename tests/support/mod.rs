@@ -4,10 +4,11 @@
 pub mod example;
 pub mod fuse;
 pub mod machine;
-pub mod options;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
-pub mod pre_order;
+pub mod options;
 pub mod process;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+pub mod requests;
 pub mod scan;
 pub mod scratch;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]

@@ -1,7 +1,9 @@
-//! The options of a [`WalkDirs`] that tests vary.
+//! The options of a [`WalkDirs`] and of a [`Walk`] that tests vary.
 
-use super::visits::Requests;
-use lendir::{Order, WalkDirs, WalkDirsOptions};
+use super::requests::{About, Requests, next};
+use super::visits::{Kind, Visit, expected};
+use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
+use std::path::Path;
 
 #[derive(Clone, Copy, Debug)]
 pub struct TestOptions {
@@ -22,6 +24,20 @@ pub const PLAIN: TestOptions = TestOptions {
     max_depth: usize::MAX,
 };
 pub const POST: TestOptions = TestOptions { second_visits: true, ..PLAIN };
+/// Options that close levels early.
+pub const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
+
+/// One of each kind of options, for walks on several threads.
+pub const OPTIONS: [TestOptions; 7] = [
+    PLAIN,
+    TestOptions { is_sorted: true, ..PLAIN },
+    TestOptions { is_on_one_mount: true, ..PLAIN },
+    TestOptions { max_open: 4, ..PLAIN },
+    POST,
+    TIGHT,
+    TestOptions { is_sorted: true, is_on_one_mount: true, ..TIGHT },
+];
+pub const THREADS: [usize; 3] = [1, 2, 8];
 
 impl TestOptions {
     pub fn requests(self) -> Requests {
@@ -33,5 +49,59 @@ impl TestOptions {
     pub fn build(self) -> WalkDirsOptions {
         let options = WalkDirs::options().max_open(self.max_open).max_depth(self.max_depth);
         options.second_visits(self.second_visits).same_mount(self.is_on_one_mount)
+    }
+}
+
+/// The options of a [`Walk`] and the requests of its caller.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryWalk {
+    pub order: Order,
+    pub max_depth: usize,
+    pub max_open: usize,
+    pub read_ahead: usize,
+    pub about: About,
+}
+
+pub const ENTRY_WALK: EntryWalk = EntryWalk {
+    order: Order::Unsorted,
+    max_depth: usize::MAX,
+    max_open: 32,
+    read_ahead: 0,
+    about: About::Nothing,
+};
+
+impl EntryWalk {
+    pub fn requests(&self) -> Requests {
+        let listing = Some(self.order);
+        Requests { listing, about: self.about, max_depth: self.max_depth, ..Requests::ALL }
+    }
+
+    pub fn build(&self) -> WalkOptions {
+        let options = Walk::options().max_depth(self.max_depth).max_open(self.max_open);
+        options.order(self.order).read_ahead(self.read_ahead)
+    }
+
+    pub fn begin(&self, root: impl AsRef<Path>) -> Walk {
+        self.build().open(root).unwrap()
+    }
+
+    pub fn read(&self, root: impl AsRef<Path>) -> Vec<Visit> {
+        self.rest(&mut self.begin(root))
+    }
+
+    /// Returns the remaining results of a walk.
+    pub fn rest(&self, walk: &mut Walk) -> Vec<Visit> {
+        let mut visits = Vec::new();
+        while let Some(visit) = next(walk, |entry| self.requests().make(entry)) {
+            visits.push(visit);
+            assert!(visits.len() < 1_000_000, "results without end");
+        }
+        assert!(walk.next().unwrap().is_none(), "the walk continues after its end");
+        visits
+    }
+
+    /// Returns the results that a walk must have, according to the model.
+    pub fn expected(&self, root: impl AsRef<Path>) -> Vec<Visit> {
+        expected(Kind::Walk, root.as_ref(), |_| self.requests())
     }
 }

@@ -1,8 +1,8 @@
 //! Closures that return early, stop or panic.
 
-use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of};
+use super::{STOP_READING, endings, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
-use crate::support::options::{PLAIN, POST};
+use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::tree::{self, Tree};
 use lendir::{WalkDirs, Worker};
 use std::ops::Range;

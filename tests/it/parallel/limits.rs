@@ -1,14 +1,12 @@
 //! Checks parallel walks that have few descriptors, or whose threads the system refuses.
 
-use super::{THREADS, TIGHT};
 use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
-use crate::support::options::{PLAIN, POST};
+use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::process::{self, as_nobody};
+use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::{self, Tree};
-use crate::visits::{
-    Requests, assert_nothing_is_lost_silently, collect_visits, errors, in_one_order,
-};
+use crate::support::visits::{assert_nothing_is_lost_silently, errors, in_one_order};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, WalkDirs, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

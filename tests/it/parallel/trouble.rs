@@ -1,8 +1,8 @@
 //! Trees that change during a walk, and missing rights.
 
-use super::{PathOf, THREADS, TIGHT, paths_of};
+use super::{PathOf, paths_of};
 use crate::support::machine::{self, Watchdog};
-use crate::support::options::POST;
+use crate::support::options::{POST, THREADS, TIGHT};
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};

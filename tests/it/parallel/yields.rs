@@ -1,8 +1,8 @@
 //! The visits of all threads together, and the distribution of work.
 
-use super::{OPTIONS, STOP_READING, TIGHT, path_of, paths_left, paths_of};
+use super::{STOP_READING, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
-use crate::support::options::{PLAIN, TestOptions};
+use crate::support::options::{OPTIONS, PLAIN, TIGHT, TestOptions};
 use crate::support::tree::{self, Tree};
 use std::collections::HashSet;
 use std::fs;

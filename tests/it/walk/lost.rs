@@ -1,9 +1,11 @@
 //! Checks levels that are closed: a walk with few descriptors yields the same entries, and each
 //! lost level is one error.
 
-use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, errors_between, next};
+use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::process;
+use crate::support::requests::next;
 use crate::support::tree::{self, Tree};
+use crate::support::visits::{Visit, errors_between};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Order, Walk};
 use std::fs::{self, File};
@@ -21,9 +23,9 @@ fn comb(levels: usize) -> Tree {
 }
 
 /// Reads a [`comb`] up to its last `m`.
-fn read_to_the_bottom(tree: &mut Walk, levels: usize) -> Vec<Item> {
+fn read_to_the_bottom(tree: &mut Walk, levels: usize) -> Vec<Visit> {
     let mut items = Vec::new();
-    while items.last().is_none_or(|last: &Item| last.depth < levels || !last.path.ends_with("m")) {
+    while items.last().is_none_or(|last: &Visit| last.depth < levels || !last.path.ends_with("m")) {
         items.push(next(tree, |_| ()).unwrap());
     }
     items
@@ -88,7 +90,7 @@ fn level_without_a_descriptor_is_one_error() {
             while errors < most {
                 others.extend(leave_room(0));
                 let Some(item) = next(&mut read, |_| ()) else { break };
-                errors += usize::from(item.what.is_err());
+                errors += usize::from(item.errno().is_some());
                 items.push(item);
             }
             drop(others);

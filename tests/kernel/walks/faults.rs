@@ -5,8 +5,9 @@ use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
+use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::{chmod, make};
-use crate::support::visits::{Requests, Visit, What, collect_visits, directories, errors};
+use crate::support::visits::{Visit, What, directories, errors};
 use crate::trap;
 use libc::{
     EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,

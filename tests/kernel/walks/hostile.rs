@@ -218,51 +218,6 @@ fn lies_and_errors_lose_nothing_else() {
     });
 }
 
-/// A request for a name holds for each entry that has the name.
-#[test]
-fn requests_by_name_hold_for_duplicates() {
-    served("walks::hostile::requests_by_name_hold_for_duplicates", 60, || {
-        let tree = directory(["b", "a", "a"].map(|name| dir(name, leaf())).to_vec());
-        let server = Server::mount(vec![tree]).unwrap();
-        let skip = |dir: &mut Dir<'_>| ["a", "b"].into_iter().for_each(|name| dir.skip_name(name));
-        let reads: [fn(&mut Dir<'_>); 4] = [
-            |_| (),
-            |dir| _ = dir.next().unwrap(),
-            |dir| while dir.next().unwrap().is_some() {},
-            |dir| dir.read_into(&mut Listing::new()).unwrap(),
-        ];
-        let collect_names = |request: &dyn Fn(&mut Dir<'_>)| {
-            let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
-            request(&mut walk.next().unwrap().unwrap());
-            let mut names = Vec::new();
-            while let Some(dir) = walk.next().unwrap() {
-                names.push(dir.name_os().to_str().unwrap().to_owned());
-            }
-            names.sort();
-            names
-        };
-        for read in reads {
-            let before = |dir: &mut Dir<'_>| {
-                skip(dir);
-                read(dir);
-            };
-            let after = |dir: &mut Dir<'_>| {
-                read(dir);
-                skip(dir);
-            };
-            let again = |dir: &mut Dir<'_>| {
-                before(dir);
-                assert!(dir.enter("a"));
-            };
-            assert_eq!(
-                (collect_names(&before), collect_names(&after), collect_names(&again)),
-                (vec![], vec![], vec!["a".into(), "a".into()])
-            );
-            assert_eq!(collect_names(&read), ["a", "a", "b"]);
-        }
-    });
-}
-
 const DEPTH: usize = 8;
 
 /// A level that has another inode number at each request, or an error instead, causes one error.

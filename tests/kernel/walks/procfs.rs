@@ -33,7 +33,7 @@ fn proc_and_sys_cause_only_known_errors() {
                     for Visit { path, what, .. } in run.visitor.visits.drain(..) {
                         match what {
                             What::First(_) => visited.push(path),
-                            What::Second => {}
+                            What::Second | What::Entry { .. } => {}
                             What::Error(errno) => errors.push((path, errno)),
                         }
                     }

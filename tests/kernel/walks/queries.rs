@@ -1,6 +1,6 @@
 //! A model of queries and requests: which directories a walk enters, how often it calls `openat2`,
-//! and which errors it yields. The calls about entries and names come in any order. Types are
-//! missing, calls fail, and a directory changes.
+//! and which errors it yields. The calls about entries come in any order. Types are missing, calls
+//! fail, and a directory changes.
 
 use super::faults::{GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
 use crate::faults::trapped;
@@ -10,6 +10,7 @@ use crate::support::tree::{Random, make};
 use crate::trap;
 use lendir::{Dir, Entry, StatxFlags};
 use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
+use rustix::fs::{AtFlags, CWD, statx};
 use std::collections::BTreeMap;
 use std::fs;
 use std::mem;
@@ -40,7 +41,8 @@ enum Call {
     FileType,
     Stat,
     Statx,
-    Request(Request),
+    Skip,
+    Follow,
 }
 
 /// Makes a call about an `Entry` or a `WalkEntry`.
@@ -50,21 +52,11 @@ macro_rules! call {
             Call::FileType => drop($entry.file_type()),
             Call::Stat => drop($entry.stat()),
             Call::Statx => drop($entry.statx(StatxFlags::BASIC_STATS)),
-            Call::Request(Skip) => $entry.skip_subtree(),
-            Call::Request(_) => $entry.follow(),
+            Call::Skip => $entry.skip_subtree(),
+            Call::Follow => $entry.follow(),
         }
     };
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Request {
-    Skip,
-    Follow,
-    /// A request that is made by name only.
-    Enter,
-}
-
-use Request::{Enter, Follow, Skip};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
@@ -85,8 +77,6 @@ struct Case {
     /// The error of `openat2`.
     refused: Option<c_int>,
     calls: BTreeMap<&'static str, Vec<Call>>,
-    /// The requests for all names, before the first entry and after the last.
-    by_name: [Option<Request>; 2],
     /// The file type at the name of the directory during the calls about it, and after them.
     in_place: [There; 2],
 }
@@ -100,18 +90,10 @@ impl Case {
         let mut calls = BTreeMap::new();
         for (name, _) in ENTRIES {
             let call = |number| {
-                [
-                    Call::FileType,
-                    Call::Stat,
-                    Call::Statx,
-                    Call::Request(Skip),
-                    Call::Request(Follow),
-                ][number]
+                [Call::FileType, Call::Stat, Call::Statx, Call::Skip, Call::Follow][number]
             };
             calls.insert(name, (0..one_of(4)).map(|_| call(one_of(5))).collect());
         }
-        let by_name =
-            [0; 2].map(|_| [Some(Skip), Some(Follow), Some(Enter), None, None, None][one_of(6)]);
         let in_place = [0; 2].map(|_| [Directory, Directory, File, Nothing][one_of(4)]);
         Self {
             reader,
@@ -120,7 +102,6 @@ impl Case {
             // With `EACCES` the directory is yielded but cannot be read.
             refused: [None, None, Some(ENOENT), has_types.then_some(EACCES)][one_of(4)],
             calls,
-            by_name: if reader == Reader::Walk { [None; 2] } else { by_name },
             in_place: if reader == Reader::Midway { [Directory; 2] } else { in_place },
         }
     }
@@ -133,14 +114,14 @@ impl Case {
             let by_record =
                 self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
             let is_file = self.has_types && there == File;
-            let (mut known, mut has_failed, mut request) = (by_record, false, self.by_name[0]);
+            let (mut known, mut has_failed, mut request) = (by_record, false, None);
             for call in self.calls[name]
                 .iter()
                 .filter(|_| !is_file && yielded.iter().any(|yielded| yielded == name))
             {
                 let answer = match call {
-                    Call::Request(requested) => {
-                        request = Some(*requested);
+                    Call::Skip | Call::Follow => {
+                        request = Some(*call);
                         continue;
                     }
                     Call::FileType if self.has_types => continue,
@@ -153,13 +134,10 @@ impl Case {
                 has_failed = !answer;
                 known = if answer { Some(during) } else { known };
             }
-            request = self.by_name[1].or(request);
-            if request == Some(Enter) {
-                (known, has_failed) = (Some(Directory), false);
-            } else if request == Some(Skip) || is_file && request.is_none() {
-                continue;
+            if request != Some(Call::Skip) && !is_file {
+                let is_requested = request == Some(Call::Follow);
+                self.open(&mut outcome, name, known, after, is_requested, has_failed);
             }
-            self.open(&mut outcome, name, known, after, request == Some(Follow), has_failed);
         }
         outcome.opened += u32::from(mem::take(&mut outcome.asks_for_filter));
         outcome
@@ -235,9 +213,7 @@ impl Case {
                 walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
             {
                 if dir.depth() == 0 {
-                    self.by_name(&mut dir, 0);
                     self.in_root(&mut dir, &mut place, &mut yielded);
-                    self.by_name(&mut dir, 1);
                 } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some()
                 {
                     outcome.entered.push(dir.name_os().to_str().unwrap().to_owned());
@@ -261,17 +237,6 @@ impl Case {
             while dir.next().unwrap().map(|entry| call_and_stop(&entry)).is_some() {}
         } else {
             assert_eq!(dir.find(call_and_stop).unwrap().is_some(), self.reader == Reader::Midway);
-        }
-    }
-
-    fn by_name(&self, dir: &mut Dir<'_>, at: usize) {
-        for (name, _) in ENTRIES {
-            match self.by_name[at] {
-                Some(Skip) => dir.skip_name(name),
-                Some(Follow) => _ = dir.follow_name(name),
-                Some(Enter) => _ = dir.enter(name),
-                None => {}
-            }
         }
     }
 
@@ -349,6 +314,8 @@ fn walk_relies_on_outcomes_and_requests() {
         make(tree, &["root/d/x", "root/f", "outside/x"]);
         symlink("../outside", tree.join("root/to directory")).unwrap();
         symlink("f", tree.join("root/to file")).unwrap();
+        // If the first call fails, rustix makes no other.
+        statx(CWD, tree, AtFlags::empty(), StatxFlags::INO).unwrap();
         let cases = if runs_long() { 50_000 } else { 5_000 };
         for seed in 0..cases {
             let case = Case::new(seed);

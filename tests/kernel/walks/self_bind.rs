@@ -4,8 +4,9 @@
 
 use super::{Report, SORTED, TestOptions, comb, level};
 use crate::mounted::run_isolated;
+use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
-use crate::support::visits::{Requests, collect_visits, directories, errors};
+use crate::support::visits::{directories, errors};
 use libc::ENOENT;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs::rename;

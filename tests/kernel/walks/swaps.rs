@@ -157,7 +157,7 @@ fn check(visits: Vec<Visit>) -> usize {
     for Visit { path: dir, what, .. } in visits {
         let entries = match what {
             What::First(entries) => entries,
-            What::Second => continue,
+            What::Second | What::Entry { .. } => continue,
             What::Error(errno) => {
                 assert!([ENOENT, ENOTDIR].contains(&errno), "{}: {errno}", dir.display());
                 errors += 1;

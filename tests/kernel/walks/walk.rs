@@ -7,8 +7,10 @@ use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::fuse::{self, Batch, Directory, Node, Server};
 use crate::hostile::served;
-use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests, errors_between, next};
+use crate::support::options::{ENTRY_WALK, EntryWalk};
+use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
+use crate::support::visits::{Visit, What, errors_between};
 use crate::trap;
 use lendir::{Order, Walk};
 use libc::{
@@ -52,7 +54,7 @@ fn walk_reports_each_failed_call_once() {
 /// that reads ahead never shows.
 fn check(
     tree: &Path,
-    all: &[Item],
+    all: &[Visit],
     (same_mount, has_types): (bool, bool),
     call: c_long,
     errno: c_int,
@@ -145,12 +147,12 @@ fn read_error_precedes_the_entries() {
             let options = EntryWalk { order, ..ENTRY_WALK };
             let all = options.expected(tree);
             for number in 1..=3 {
-                let (mut read, mut items) = (options.begin(tree), Vec::<Item>::new());
+                let (mut read, mut items) = (options.begin(tree), Vec::<Visit>::new());
                 while let Some(item) = next(&mut read, |_| ()) {
-                    if item.path == big && item.what.is_ok() {
+                    if item.path == big && item.errno().is_none() {
                         trap::fail(GETDENTS64, EIO, move |made| made == number);
                     }
-                    if item.what.is_err() {
+                    if item.errno().is_some() {
                         assert_eq!(
                             items.last().map(|before| &before.path),
                             Some(&big),
@@ -161,19 +163,22 @@ fn read_error_precedes_the_entries() {
                 }
                 trap::count(GETDENTS64);
                 let what = format!("{order:?}, call {number}");
-                assert_eq!(errors_between(&items, &all, false, &what), [(big.clone(), EIO)]);
+                assert_eq!(errors_between(&items, &all, false, &what), [(&*big, EIO)]);
                 let is_in_big =
-                    |item: &&Item| item.path.parent() == Some(&big) && item.what.is_ok();
+                    |item: &&Visit| item.path.parent() == Some(&big) && item.errno().is_none();
                 let come: Vec<_> = items.iter().filter(is_in_big).collect();
                 assert!(
                     come.len() < 1000 && come.is_empty() == (number == 1),
                     "{what}: {} entries",
                     come.len()
                 );
-                assert!(come.last().is_none_or(|last| last.what == Ok(true)), "{what}");
+                assert!(
+                    come.last().is_none_or(|last| last.what == What::Entry { is_last: true }),
+                    "{what}"
+                );
                 // The subtrees of all entries that come.
                 let is_below =
-                    |item: &&Item| come.iter().any(|above| item.path.starts_with(&above.path));
+                    |item: &&Visit| come.iter().any(|above| item.path.starts_with(&above.path));
                 let [below, whole] = [&items, &all].map(|all| all.iter().filter(is_below).count());
                 assert_eq!(below, whole, "{what}");
             }
@@ -186,8 +191,8 @@ fn walk_follows_entries_of_unknown_type() {
     trapped("walks::walk::walk_follows_entries_of_unknown_type", &[GETDENTS64], |tree| {
         fs::create_dir(tree.join("root")).unwrap(); // links of a random tree lead above it
         tree::random(&tree.join("root"), 6);
-        let requests = [Requests::None, Requests::Follow, Requests::Random(1), Requests::Random(2)];
-        for options in requests.map(|requests| EntryWalk { requests, max_depth: 6, ..SORTED }) {
+        let abouts = [About::Nothing, About::Follow, About::Random(1), About::Random(2)];
+        for options in abouts.map(|about| EntryWalk { about, max_depth: 6, ..SORTED }) {
             let expected = options.expected(tree);
             trap::count(GETDENTS64);
             trap::hide_types();
