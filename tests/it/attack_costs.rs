@@ -1,7 +1,7 @@
 //! The cost of a walk that cannot reopen closed levels, because another process moves directories.
 
-use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
+use crate::support::strace::{Counted, lines};
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, WalkDirs};
 use rustix::fd::OwnedFd;

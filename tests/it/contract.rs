@@ -1,6 +1,6 @@
 //! Promises of `Entries`.
 
-use crate::fixture::{make_file, numbered};
+use crate::support::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Listing};

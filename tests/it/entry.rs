@@ -1,6 +1,6 @@
 //! Queries of an entry and their errors.
 
-use crate::fixture::{make_file, mixed};
+use crate::support::fixture::{make_file, mixed};
 use crate::support::scratch::Scratch;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};

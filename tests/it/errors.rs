@@ -1,6 +1,6 @@
 //! Checks that opening and reading return the errors of the kernel, with the known paths.
 
-use crate::fixture::numbered;
+use crate::support::fixture::numbered;
 use crate::support::scan;
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, Mode, mknodat, openat};

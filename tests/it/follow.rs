@@ -4,17 +4,17 @@
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
+use crate::support::process::leave_room;
 use crate::support::requests::{About, Requests, Visitor, collect_visits};
-use crate::support::tree::{self, Random, Tree};
+use crate::support::tree::{self, Tree};
 use crate::support::visits::{
     Visit, What, assert_nothing_is_lost_silently, directories, errors, expected_visits,
     in_one_order,
 };
-use crate::walk_dirs_bounds::leave_room;
 use lendir::WalkDirs;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const OPTIONS: [TestOptions; 7] = [
     PLAIN,
@@ -39,54 +39,8 @@ fn follow_with_std(options: TestOptions, root: &Path) -> Vec<Visit> {
     expected_visits(root, options.second_visits, |_| requests(options))
 }
 
-/// The name of the tree's root.
-const ROOT: &str = "root";
-
-/// Makes directories and links. The links lead to directories, to files, to nothing, to themselves,
-/// to other links, and to directories above the root, from which a link leads back.
-fn make(above: &Path, seed: u64) {
-    let at = &above.join(ROOT);
-    tree::make(above, &["beside/below/", "root/"]);
-    symlink("../root/d0", above.join("beside/back")).unwrap();
-    let mut random = Random(seed);
-    let mut dirs = vec![at.clone()];
-    for number in 0..9 {
-        let dir = dirs[random.below(dirs.len())].join(format!("d{number}"));
-        fs::create_dir(&dir).unwrap();
-        fs::write(dir.join("file"), "").unwrap();
-        dirs.push(dir);
-    }
-    let mut links: Vec<PathBuf> = Vec::new();
-    for number in 0..6 {
-        let dir = &dirs[random.below(dirs.len())];
-        let link = dir.join(format!("l{number}"));
-        let to = dirs[random.below(dirs.len())].clone();
-        let target = match random.below(12) {
-            0..4 => to,
-            4..7 => {
-                let up: PathBuf = dir.strip_prefix(at).unwrap().iter().map(|_| "..").collect();
-                Path::new(".").join(up).join(to.strip_prefix(at).unwrap())
-            }
-            7 if !links.is_empty() => links[random.below(links.len())].clone(),
-            8 => dirs[1].join(["file", "nothing", "file/below"][random.below(3)]),
-            9 => link.clone(),
-            11 => [above.to_owned(), above.join("beside")][random.below(2)].clone(),
-            _ => PathBuf::from([".", ".."][random.below(2)]),
-        };
-        symlink(target, &link).unwrap();
-        links.push(link);
-    }
-}
-
 fn seeds() -> u64 {
     if runs_long() { 1000 } else { 24 }
-}
-
-/// Makes a tree with [`make`]. Returns the tree and its root.
-pub fn made(seed: u64) -> (Tree, PathBuf) {
-    let tree = Tree::new(|at| make(at, seed));
-    let root = tree.path().join(ROOT);
-    (tree, root)
 }
 
 /// A walk that follows all links yields what `std` says, on one thread and on several.
@@ -95,7 +49,7 @@ fn followed_links_agree_with_std() {
     let _watchdog = Watchdog::new(300);
     let (mut loops, mut deepest) = (0, 0);
     for seed in 0..seeds() {
-        let (_tree, root) = made(seed);
+        let (_tree, root) = tree::linked(seed);
         for options in OPTIONS {
             let expected = follow_with_std(options, &root);
             assert_eq!(follow_all(options, &root), expected, "seed {seed}, {options:?}");
@@ -151,23 +105,12 @@ fn loop_names_a_root_without_path() {
     assert_eq!(errors, ["a/up: leads back to ."]);
 }
 
-/// Makes levels `0`, `1`, and so on, each with a directory `a`, a directory `z` and a link `m` to
-/// the next level.
-pub fn nest(at: &Path, levels: usize) {
-    for level in 0..levels {
-        tree::make(at, &[format!("{level}/a/"), format!("{level}/z/")]);
-        if level > 0 {
-            symlink(at.join(level.to_string()), at.join(format!("{}/m", level - 1))).unwrap();
-        }
-    }
-}
-
 /// `..` from the target of a link does not lead to the parent of the link, so the levels above the
 /// link are reopened by name.
 #[test]
 fn walk_reopens_levels_above_links() {
     const LEVELS: usize = 19; // the model opens paths, and the kernel limits the links in a path
-    let parts = Tree::new(|at| nest(at, LEVELS));
+    let parts = Tree::new(|at| tree::linked_levels(at, LEVELS));
     let root = parts.path().join("0");
     for (options, max_open) in OPTIONS
         .into_iter()
@@ -221,7 +164,7 @@ fn walk_reopens_levels_above_links() {
 fn process_with_few_descriptors_follows_links() {
     process::run("follow::process_with_few_descriptors_follows_links", 60, || {
         for seed in 0..8 {
-            let (_tree, root) = made(seed);
+            let (_tree, root) = tree::linked(seed);
             for options in OPTIONS {
                 let expected = follow_with_std(options, &root);
                 let others = leave_room(5 + usize::from(options.second_visits));

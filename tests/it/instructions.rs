@@ -6,8 +6,8 @@
 //! have frames of their own. It counts instructions without noise: twice as many if the compiler
 //! does not inline what is called for each entry.
 
-use crate::fixture::make_file;
-use crate::machine::{runs_long, skip};
+use crate::support::fixture::make_file;
+use crate::support::machine::{runs_long, skip};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;

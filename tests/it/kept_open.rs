@@ -2,8 +2,8 @@
 
 use crate::support::machine::runs_long;
 use crate::support::process;
+use crate::support::process::{leave_room, open_descriptors};
 use crate::support::tree::{self, Tree};
-use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Listing, WalkDirs};
 use std::cell::Cell;
 

@@ -1,6 +1,6 @@
 //! The system calls that followed links cost, where no level above them is closed.
 
-use crate::strace::{Counted, totals};
+use crate::support::strace::{Counted, totals};
 use crate::support::tree::{self, Tree};
 use lendir::Walk;
 use rustix::fs::{Mode, mkdirat, symlinkat};

@@ -1,7 +1,7 @@
 //! Checks `Listing`: the orders, the lookups, the iterators, and reading again.
 
-use crate::fixture::make_file;
-use crate::machine::skip;
+use crate::support::fixture::make_file;
+use crate::support::machine::skip;
 use crate::support::scan::{ORDERS, Scan};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order};

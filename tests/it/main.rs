@@ -21,12 +21,14 @@
 //! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
 //!   else.
 //!
-//! `fixture` makes directories to read and runs the examples, and `strace` shows system calls. All
-//! test binaries share `support`. It skips tests, runs a part of a test in another process, finds
-//! the examples, makes and removes trees, and keeps the result of one reading. It also has the
-//! model of both walks (`support::visits`) and their caller (`support::requests`). A test that
-//! mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
+//! No module imports another. What they share is in `support`, which all test binaries share: it
+//! skips tests, runs a part of a test in another process, shows system calls and allocations, finds
+//! the examples, makes and removes trees, and keeps the result of one reading. It also has the model
+//! of both walks (`support::visits`) and their caller (`support::requests`). A test that mounts,
+//! injects faults or needs a hostile file system belongs in `tests/kernel`.
 
+#[path = "../support/allocations.rs"]
+mod allocations; // not in `support`: `tests/out_of_memory.rs` has another allocator
 mod attack_costs;
 mod clone_panics;
 mod contract;
@@ -34,7 +36,6 @@ mod costs;
 mod entry;
 mod errors;
 mod examples;
-mod fixture;
 mod follow;
 mod instructions;
 mod kept_open;
@@ -49,7 +50,6 @@ mod requests;
 mod rm;
 mod roots;
 mod state;
-mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -63,4 +63,4 @@ mod walk_dirs_costs;
 mod walk_dirs_errors;
 mod walk_dirs_system_calls;
 
-use support::machine;
+use support::{fixture, machine, strace}; // for the tests of the examples

@@ -3,13 +3,13 @@
 //! what is yielded, but checks what holds for every `WalkDirs` and every `Walk`. `LENDIR_SEED=7`
 //! runs one case.
 
-use crate::clone_panics::{Fuses, is_blown};
+use crate::support::fuses::{Fuses, is_blown};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
+use crate::support::process::{leave_room, open_descriptors};
 use crate::support::requests::Next;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
-use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};

@@ -1,6 +1,6 @@
 //! Comparisons of `lendir` with `std::fs::read_dir`: names, inode numbers and types.
 
-use crate::fixture::{make_file, numbered};
+use crate::support::fixture::{make_file, numbered};
 use crate::support::scan::{self, Found, all_again, type_by_std};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Order};

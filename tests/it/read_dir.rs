@@ -1,6 +1,6 @@
 //! Checks that `ReadDir` reads the same as `Entries`, shares its descriptor, and reports errors.
 
-use crate::fixture::{make_file, mixed, numbered};
+use crate::support::fixture::{make_file, mixed, numbered};
 use crate::support::scan::{self, Found};
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order, ReadDir, read_dir};
 use rustix::fs::tell;

@@ -137,19 +137,20 @@ fn threads_enter_named_directories() {
         }
         for options in OPTIONS {
             for threads in THREADS {
-                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
-                    let mut paths = Vec::new();
-                    while let Some(mut dir) = worker.next().unwrap() {
-                        if !dir.is_second_visit() {
-                            dir.skip_subdirs();
-                            for name in below.get(dir.path()).into_iter().flatten() {
-                                dir.enter(name.as_bytes());
+                let parts =
+                    options.build().open(tree.path()).unwrap().run_parallel(threads, |worker| {
+                        let mut paths = Vec::new();
+                        while let Some(mut dir) = worker.next().unwrap() {
+                            if !dir.is_second_visit() {
+                                dir.skip_subdirs();
+                                for name in below.get(dir.path()).into_iter().flatten() {
+                                    dir.enter(name.as_bytes());
+                                }
+                                paths.push(dir.path().to_owned());
                             }
-                            paths.push(dir.path().to_owned());
                         }
-                    }
-                    paths
-                });
+                        paths
+                    });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
                 assert_eq!(paths, all, "{threads} threads, {options:?}");

@@ -3,11 +3,11 @@
 use crate::support::machine::Watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
 use crate::support::process;
+use crate::support::process::leave_room;
 use crate::support::requests::{About, Requests, collect_visits};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree, chmod};
 use crate::support::visits::{Visit, What, expected_visits, in_one_order};
-use crate::walk_dirs_bounds::leave_room;
 use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
 use rustix::io::Errno;

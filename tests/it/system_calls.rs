@@ -1,30 +1,9 @@
 //! The system calls of reading a directory.
 
-use crate::fixture::numbered;
-use crate::strace::{Counted, calls};
-use crate::support::machine::{is_marked, skip};
-use lendir::{Buffer, Entries, FileType, Listing, ReadDir};
-use std::path::Path;
-
-/// Returns a directory of a file system with an end marker. Without one, reports that `test` is
-/// skipped.
-pub fn marked(test: &str) -> Option<&'static Path> {
-    let path = Some(Path::new("/sys/class")).filter(|path| is_marked(path));
-    if path.is_none() {
-        skip(test, "sysfs on /sys");
-    }
-    path
-}
-
-/// Returns `true` if this directory, which has an entry, lists types. Otherwise, reports that
-/// `test` is skipped.
-pub fn has_types(test: &str, dir: &Path) -> bool {
-    let has = lendir::read_dir(dir).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
-    if !has {
-        skip(test, "a temporary directory whose file system has types");
-    }
-    has
-}
+use crate::support::fixture::numbered;
+use crate::support::machine::{has_types, marked};
+use crate::support::strace::{Counted, calls};
+use lendir::{Buffer, Entries, Listing, ReadDir};
 
 /// A description, the expected calls, and the function that makes them, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());

@@ -1,9 +1,9 @@
 //! Directories that exist but cannot be read.
 
-use crate::strace::{Counted, calls, total};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
+use crate::support::strace::{Counted, calls, total};
 use crate::support::tree::{self, Tree, chmod};
 use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};

@@ -4,7 +4,6 @@
 mod costs;
 mod lost;
 
-use crate::follow;
 use crate::support::machine::runs_long;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::process::as_nobody;
@@ -113,7 +112,7 @@ fn caller_may_make_a_yielded_directory_readable() {
 fn loop_is_an_error_after_the_followed_link() {
     let mut loops = 0;
     for seed in 0..if runs_long() { 500 } else { 8 } {
-        let (_tree, root) = follow::made(seed);
+        let (_tree, root) = tree::linked(seed);
         for max_depth in [3, usize::MAX] {
             let all = check(
                 &root,
@@ -134,7 +133,7 @@ fn last_request_about_an_entry_wins() {
         tree::random(&at.join("root"), 1);
     });
     for seed in 0..if runs_long() { 500 } else { 6 } {
-        let (_tree, made) = follow::made(seed);
+        let (_tree, made) = tree::linked(seed);
         for root in [&random.path().join("root"), &made] {
             for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
                 let read_ahead = usize::try_from(seed).unwrap() % 3;

@@ -2,10 +2,10 @@
 //! second visit.
 
 use crate::support::machine::runs_long;
-use crate::support::requests::{About, Requests, collect_visits, walk};
+use crate::support::requests::{About, Requests, check_walk_dirs, collect_visits, walk};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::support::visits::{directories, expected_visits, in_one_order};
+use crate::support::visits::{directories, expected_visits};
 use lendir::{Buffer, Dir, Entries, Entry, Listing, Order, WalkDirs};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,33 +29,6 @@ fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
     }
 }
 
-/// Checks that a walk with all options yields what the model says, on one thread and on several.
-pub fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
-    for second_visits in [false, true] {
-        let expected = expected_visits(tree.path(), second_visits, &requests);
-        for max_open in BOUNDS {
-            for same_mount in [false, true] {
-                let options = WalkDirs::options()
-                    .same_mount(same_mount)
-                    .max_open(max_open)
-                    .second_visits(second_visits);
-                let visits = collect_visits(&mut options.open(tree.path()).unwrap(), &requests);
-                let how = format!(
-                    "second visits {second_visits}, {max_open} open, same mount {same_mount}"
-                );
-                assert_eq!(visits, expected, "{what}, {how}");
-            }
-        }
-        let expected = in_one_order(expected);
-        for threads in [2, 8] {
-            let walk = walk(tree.path(), 4, second_visits);
-            let parts = walk.run_parallel(threads, |worker| collect_visits(worker, &requests));
-            let visits = in_one_order(parts.into_iter().flatten());
-            assert_eq!(visits, expected, "{what}, {threads} threads, {second_visits}");
-        }
-    }
-}
-
 /// Directories are read, half read, never read, skipped and sorted, and entries are skipped,
 /// followed and named. The walk yields what follows from the documentation and the entries of `std`.
 #[test]
@@ -66,9 +39,11 @@ fn mixed_calls_agree_with_the_model() {
             tree::random(&at.join("root"), seed % 8);
         };
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        check(&tree, &format!("requests {seed}"), |path| Requests::random(seed, path));
+        check_walk_dirs(tree.path(), &format!("requests {seed}"), |path| {
+            Requests::random(seed, path)
+        });
         if seed == 0 {
-            check(&tree, "all", |_| Requests::ALL);
+            check_walk_dirs(tree.path(), "all", |_| Requests::ALL);
         }
     }
 }

@@ -1,17 +1,15 @@
 //! Deep trees, and the descriptors and the stack that their walks take.
 
-use crate::follow;
-use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
-use crate::support::process::{self, as_nobody};
+use crate::support::process::{self, as_nobody, leave_room, open_descriptors};
 use crate::support::requests::{About, Requests, collect_visits, walk};
+use crate::support::strace::{Counted, most_open};
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{Visit, What, expected_visits};
 use lendir::{Dir, Listing, Order, WalkDirs};
 use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::hash::{Hash, Hasher};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -72,16 +70,6 @@ fn deep_trees_take_little_stack() {
             thread.spawn_scoped(scope, move || test(make, below + 1)).unwrap();
         }
     });
-}
-
-/// Returns the number of open descriptors. Counting takes a descriptor, too, so the limit is lifted
-/// meanwhile.
-pub fn open_descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
-    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
-    setrlimit(Resource::Nofile, limit).unwrap();
-    count
 }
 
 #[test]
@@ -169,7 +157,7 @@ fn system_calls_respect_max_open() {
                 );
                 tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
-                follow::nest(at, 30);
+                tree::linked_levels(at, 30);
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
@@ -199,15 +187,6 @@ fn system_calls_respect_max_open() {
         let stated = [4, 4, 4, 4 + 2, WITH_ROOM][change] + parents;
         assert_eq!(most, stated, "change {change}, second visits {second_visits}");
     }
-}
-
-/// Takes all descriptors of this process except this number, until the files are dropped.
-pub fn leave_room(descriptors: usize) -> Vec<File> {
-    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) })
-        .unwrap();
-    let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    all.truncate(all.len() - descriptors);
-    all
 }
 
 /// If the process has too few descriptors, each directory that cannot be opened is an error, and

@@ -1,7 +1,7 @@
 //! The allocations and the memory of a walk.
 
-use crate::costs::{NOTHING, allocated, grown};
-use crate::fixture::numbered;
+use crate::allocations::{NOTHING, allocated, grown};
+use crate::support::fixture::numbered;
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
 use lendir::{Buffer, Dir, FileType, Listing, WalkDirs};

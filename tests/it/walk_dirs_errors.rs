@@ -1,10 +1,9 @@
 //! Errors of a walk: each comes once, with its path, and the rest is complete.
 
 use crate::support::process::as_nobody;
-use crate::support::requests::{Requests, collect_visits, walk};
+use crate::support::requests::{Requests, check_walk_dirs, collect_visits, walk};
 use crate::support::tree::{self, Tree, chmod};
 use crate::support::visits::{Visit, What, expected_visits};
-use crate::walk_dirs::check;
 use lendir::{Error, OFlags, Order, WalkDirs};
 use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
 use std::fs::{self, File};
@@ -70,7 +69,7 @@ fn forbidden_directories_agree_with_std() {
             let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES));
             // One for each of four modes without r, and two for each of two with r and without x.
             assert_eq!(errors.count(), 4 + 2 * 2, "{expected:?}");
-            check(&tree, &format!("{requests:?}"), |_| requests);
+            check_walk_dirs(tree.path(), &format!("{requests:?}"), |_| requests);
         }
     });
 }

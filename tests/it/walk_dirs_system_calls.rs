@@ -1,12 +1,12 @@
 //! The system calls of a walk: three for a directory if its file system marks the end, otherwise
 //! four.
 
-use crate::strace::{Counted, totals};
 use crate::support::machine::is_marked;
+use crate::support::machine::{has_types, marked};
 use crate::support::process::as_nobody;
+use crate::support::process::leave_room;
+use crate::support::strace::{Counted, totals};
 use crate::support::tree::{self, Tree, chmod};
-use crate::system_calls::{has_types, marked};
-use crate::walk_dirs_bounds::leave_room;
 use lendir::{Dir, Listing, WalkDirs};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;

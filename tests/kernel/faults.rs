@@ -1,10 +1,7 @@
 //! Errors of each system call of a single reader.
 
-use crate::support::machine;
-use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
-use crate::support::scratch::Scratch;
-use crate::trap::{self, At, Fault};
+use crate::trap::{self, At, Fault, trapped};
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
     EACCES, EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
@@ -308,15 +305,4 @@ fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer) -> Entries<'a> {
     let mut entries = Entries::new(dir, buffer);
     entries.rewind().unwrap();
     entries
-}
-
-/// Runs `part` of `test` in a process of its own, with a trap for `calls` and an empty directory.
-pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
-    process::run(test, 60, || {
-        let scratch = Scratch::in_memory();
-        match trap::set(calls) {
-            Ok(_trap) => part(scratch.path()),
-            Err(missing) => machine::skip(test, &missing),
-        }
-    });
 }

@@ -4,13 +4,16 @@
 
 mod session;
 
+use crate::mounted::in_own_namespace;
+use crate::signals;
 use crate::support::scratch::Scratch;
-use libc::c_int;
+use crate::support::{machine, process};
+use libc::{DT_DIR, DT_REG, ENOENT, c_int};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use session::Session;
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -173,4 +176,87 @@ fn connect(point: &Path) -> io::Result<File> {
         &*CString::new(options).expect("BUG: an inner NUL"),
     )?;
     Ok(device)
+}
+
+pub fn record(name: impl AsRef<[u8]>, d_type: u8) -> Answer {
+    let name = name.as_ref().to_vec();
+    let ino = 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    Answer::Record(Record { name, ino, d_type })
+}
+
+/// Returns the record of a file.
+pub fn file_record(name: impl AsRef<[u8]>) -> Answer {
+    record(name, DT_REG)
+}
+
+pub fn dots() -> Vec<Answer> {
+    [".", ".."].map(|name| record(name, DT_DIR)).to_vec()
+}
+
+pub fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
+    (b'a'..=b'e').map(move |byte| vec![byte; len])
+}
+
+/// An entry of a directory, and the node that its name leads to. They need not agree.
+#[derive(Clone)]
+pub struct Child {
+    name: Vec<u8>,
+    d_type: u8,
+    node: Result<Node, c_int>,
+}
+
+pub fn child(name: impl AsRef<[u8]>, d_type: u8, node: Result<Node, c_int>) -> Child {
+    Child { name: name.as_ref().to_vec(), d_type, node }
+}
+
+pub fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
+    child(name, DT_DIR, Ok(Node::Directory(directory)))
+}
+
+pub fn file(name: impl AsRef<[u8]>) -> Child {
+    child(name, DT_REG, Ok(Node::File))
+}
+
+/// Returns a directory with these children, which ends with `end`.
+pub fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
+    let records = children.iter().map(|child| record(&child.name, child.d_type));
+    let answers = dots().into_iter().chain(records).chain([end]).collect();
+    let lookup = move |name: &[u8]| {
+        let child = children.iter().find(|child| child.name == name);
+        child.map_or(Err(ENOENT), |child| child.node.clone())
+    };
+    Directory { lookup: Arc::new(lookup), ..Directory::with_answers(answers) }
+}
+
+pub fn directory(children: Vec<Child>) -> Directory {
+    directory_that_ends(children, Answer::End)
+}
+
+/// Returns a directory with one file.
+pub fn leaf() -> Directory {
+    directory(vec![file("file")])
+}
+
+pub const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
+
+/// Returns `true` if names of 4095 bytes reach a reader at all.
+pub fn long_names_pass() -> bool {
+    let answers = long_names(4095).map(file_record).collect();
+    let server = Server::mount(vec![Directory::with_answers(answers)]).unwrap();
+    fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
+}
+
+/// Runs `part` of `test` in a process of its own, where it may mount a server.
+///
+/// The server is in the same process as its reader, so the server can interrupt the reader. No
+/// other test runs there, so the process can be killed if a reader hangs.
+pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
+    process::run(test, seconds, || {
+        signals::catch();
+        let outcome = match File::open("/dev/fuse") {
+            Ok(_) => in_own_namespace(|_| part()),
+            Err(error) => Err(format!("/dev/fuse ({error})")),
+        };
+        machine::skip_unless(test, outcome);
+    });
 }

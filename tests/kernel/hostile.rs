@@ -4,19 +4,15 @@
 mod requests;
 mod scenarios;
 
-use crate::fuse::{Answer, Batch, Directory, Server};
-use crate::mounted::in_own_namespace;
-use crate::signals;
+use crate::fuse::{
+    Answer, Batch, Directory, LONG_NAMES, Server, file_record, long_names_pass, served,
+};
 use crate::support::machine;
-use crate::support::process;
 use crate::support::scan::{ORDERS, Scan, errno};
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use libc::EINVAL;
-use scenarios::{Outcome, Scenario, file, long_names, scenarios, when};
-use std::fs::{self, File};
+use scenarios::{Outcome, Scenario, scenarios, when};
 use std::path::Path;
-
-pub use scenarios::dots;
 
 /// `Entries`, `seek`, `Listing` and `std` yield the stated entries and end as stated, whatever the
 /// server does wrong.
@@ -136,7 +132,7 @@ fn reading_again_needs_no_lseek() {
                 let scenario = when("no dots", files).cookie(|place| place + 1);
                 Directory { is_nonseekable, ..scenario.directory(Batch::Full) }
             };
-            let directories = vec![directory(vec![]), directory(vec![file("a"), file("b")])];
+            let directories = vec![directory(vec![]), directory(vec![file_record("a"), file_record("b")])];
             let server = Server::mount(directories).unwrap();
             for (number, entries) in [0, 2].into_iter().enumerate() {
                 let path = server.path(number);
@@ -157,29 +153,5 @@ fn reading_again_needs_no_lseek() {
                 }
             }
         }
-    });
-}
-
-pub const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
-
-/// Returns `true` if names of 4095 bytes reach a reader at all.
-pub fn long_names_pass() -> bool {
-    let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
-    let server = Server::mount(vec![scenario.directory(Batch::Full)]).unwrap();
-    fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
-}
-
-/// Runs `part` of `test` in a process of its own, where it may mount a server.
-///
-/// The server is in the same process as its reader, so the server can interrupt the reader. No
-/// other test runs there, so the process can be killed if a reader hangs.
-pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
-    process::run(test, seconds, || {
-        signals::catch();
-        let outcome = match File::open("/dev/fuse") {
-            Ok(_) => in_own_namespace(|_| part()),
-            Err(error) => Err(format!("/dev/fuse ({error})")),
-        };
-        machine::skip_unless(test, outcome);
     });
 }

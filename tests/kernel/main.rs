@@ -13,11 +13,11 @@
 //! A new file system is a line of `file_systems`. A test that any machine can run belongs in
 //! `tests/it`.
 //!
-//! Support: `mounted` mounts file systems in a namespace of one test, `fuse` is the hostile server,
-//! `trap` makes system calls fail, `errnos` lists errors, and `signals` interrupts calls. All test
-//! binaries share `support`. All tests run as threads of one process. A test that changes the whole
-//! process, or counts its descriptors or its memory, must run in another process: see
-//! `support::process`.
+//! No module of tests imports another. What they share: `mounted` mounts file systems in a namespace
+//! of one test, `fuse` is the hostile server, `trap` makes system calls fail, `errnos` lists errors,
+//! `signals` interrupts calls, and `report` is what a walk has yielded. All test binaries share
+//! `support`. All tests run as threads of one process. A test that changes the whole process, or
+//! counts its descriptors or its memory, must run in another process: see `support::process`.
 
 mod errnos;
 mod examples;
@@ -28,8 +28,10 @@ mod fuse;
 mod hostile;
 mod mounted;
 mod procfs;
+mod report;
 mod signals;
 mod suite;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -2,11 +2,11 @@
 
 use crate::file_systems::{FILE_SYSTEMS, HIDING_PROC};
 use crate::support::machine;
-use crate::support::process::{self, NOBODY, Process, as_nobody};
+use crate::support::process::{self, NOBODY, Process, as_nobody, fork_storm};
 use crate::support::scan::errno;
 use lendir::{Buffer, Entries, Error, Listing, OFlags};
 use libc::{EACCES, ENODEV, ENOENT};
-use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
+use rustix::process::geteuid;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
@@ -46,20 +46,9 @@ impl Process {
         self.wait_for_zombie();
     }
 
-    /// Waits until the process has ended.
-    pub fn wait_for_zombie(&self) {
-        let pid = WaitId::Pid(Pid::from_child(&self.0));
-        waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-    }
-
     fn reap(&mut self) {
         self.0.wait().unwrap();
     }
-}
-
-/// Starts two shells that fork all the time.
-pub fn fork_storm() -> [Process; 2] {
-    [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])))
 }
 
 fn pids(entries: &mut Entries<'_>) -> Vec<u32> {

@@ -6,11 +6,23 @@
 //! test that sets the trap must run in a process of its own.
 
 use crate::errnos::{ERRNOS, name_of};
+use crate::support::machine;
+use crate::support::process;
+use crate::support::scratch::Scratch;
 use libc::{EINTR, c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
 use rustix::thread::set_no_new_privs;
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub const OPENAT: c_long = libc::SYS_openat;
+pub const OPENAT2: c_long = libc::SYS_openat2;
+pub const GETDENTS64: c_long = libc::SYS_getdents64;
+pub const STATX: c_long = libc::SYS_statx;
+pub const NEWFSTATAT: c_long = libc::SYS_newfstatat;
+/// The calls of a walk.
+pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 /// The number of interruptions of a call in a row.
 const BURST: u32 = 100;
@@ -203,6 +215,17 @@ impl Drop for Trap {
     fn drop(&mut self) {
         *plan() = None;
     }
+}
+
+/// Runs `part` of `test` in a process of its own, with a trap for `calls` and an empty directory.
+pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
+    process::run(test, 60, || {
+        let scratch = Scratch::in_memory();
+        match set(calls) {
+            Ok(_trap) => part(scratch.path()),
+            Err(missing) => machine::skip(test, &missing),
+        }
+    });
 }
 
 extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {

@@ -96,3 +96,33 @@ pub fn is_marked(path: &Path) -> bool {
     )]
     rustix::fs::statfs(path).is_ok_and(|answer| MARKED.contains(&(answer.f_type as u32)))
 }
+
+/// Returns a directory of a file system with an end marker. Without one, reports that `test` is
+/// skipped.
+pub fn marked(test: &str) -> Option<&'static Path> {
+    let path = Some(Path::new("/sys/class")).filter(|path| is_marked(path));
+    if path.is_none() {
+        skip(test, "sysfs on /sys");
+    }
+    path
+}
+
+/// Returns `true` if this directory, which has an entry, lists types. Otherwise, reports that
+/// `test` is skipped.
+pub fn has_types(test: &str, dir: &Path) -> bool {
+    let has = lendir::read_dir(dir).unwrap().next().unwrap().unwrap().d_type()
+        != lendir::FileType::Unknown;
+    if !has {
+        skip(test, "a temporary directory whose file system has types");
+    }
+    has
+}
+
+/// A flag that ends the work of other threads when this value is dropped, even by a panic.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}

@@ -1,17 +1,15 @@
-//! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports unused
-//! items.
+//! Support for all test binaries. A binary uses only a part of most modules.
 
 pub mod example;
+pub mod fixture;
 pub mod fuse;
+pub mod fuses;
 pub mod machine;
-#[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod options;
 pub mod process;
-#[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod requests;
 pub mod scan;
 pub mod scratch;
-#[allow(dead_code, reason = "`tests/it` uses the rest")]
+pub mod strace;
 pub mod tree;
-#[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod visits;

@@ -2,9 +2,14 @@
 
 use super::machine::Watchdog;
 use rustix::fs::{Gid, Uid};
-use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, geteuid, getrlimit,
+    set_parent_process_death_signal, setrlimit, waitid,
+};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::env;
+use std::fs::{self, File};
+use std::iter;
 use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
 use std::process::{Child, Command, Stdio, exit};
@@ -73,6 +78,12 @@ impl Process {
         };
         Self(command.spawn().unwrap())
     }
+
+    /// Waits until the process has ended.
+    pub fn wait_for_zombie(&self) {
+        let pid = WaitId::Pid(Pid::from_child(&self.0));
+        waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    }
 }
 
 impl Drop for Process {
@@ -103,4 +114,28 @@ pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
 /// Runs `test` in a new thread, so changes to the thread end with the test.
 pub fn in_thread<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(test).join()).unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Returns the number of open descriptors. Counting takes a descriptor, too, so the limit is lifted
+/// meanwhile.
+pub fn open_descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    count
+}
+
+/// Takes all descriptors of this process except this number, until the files are dropped.
+pub fn leave_room(descriptors: usize) -> Vec<File> {
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) })
+        .unwrap();
+    let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    all.truncate(all.len() - descriptors);
+    all
+}
+
+/// Starts two shells that fork all the time.
+pub fn fork_storm() -> [Process; 2] {
+    [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])))
 }

@@ -2,7 +2,7 @@
 
 use super::scan::{self, Found};
 use super::tree::Random;
-use super::visits::{Visit, What};
+use super::visits::{Visit, What, expected_visits, in_one_order};
 use lendir::{Dir, Error, FileType, Listing, Order, Walk, WalkDirs, WalkEntry, Worker};
 use rustix::fs::{AtFlags, fstat, statat};
 use std::collections::HashMap;
@@ -307,5 +307,32 @@ fn assert_enters_nothing(dir: &mut Dir<'_>) {
     dir.skip_subdirs();
     for name in ["m", "missing"] {
         assert!(!dir.enter(name) && !dir.follow_name(name), "{dir:?}: {name}");
+    }
+}
+
+/// Checks that a walk with all options yields what the model says, on one thread and on several.
+pub fn check_walk_dirs(root: &Path, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
+    for second_visits in [false, true] {
+        let expected = expected_visits(root, second_visits, &requests);
+        for max_open in [1, 5, 32, 1000] {
+            for same_mount in [false, true] {
+                let options = WalkDirs::options()
+                    .same_mount(same_mount)
+                    .max_open(max_open)
+                    .second_visits(second_visits);
+                let visits = collect_visits(&mut options.open(root).unwrap(), &requests);
+                let how = format!(
+                    "second visits {second_visits}, {max_open} open, same mount {same_mount}"
+                );
+                assert_eq!(visits, expected, "{what}, {how}");
+            }
+        }
+        let expected = in_one_order(expected);
+        for threads in [2, 8] {
+            let walk = walk(root, 4, second_visits);
+            let parts = walk.run_parallel(threads, |worker| collect_visits(worker, &requests));
+            let visits = in_one_order(parts.into_iter().flatten());
+            assert_eq!(visits, expected, "{what}, {threads} threads, {second_visits}");
+        }
     }
 }

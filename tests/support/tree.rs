@@ -10,8 +10,8 @@ use std::fs::{self, File, Permissions};
 use std::hash::{Hash, Hasher};
 use std::iter;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
 
@@ -152,6 +152,60 @@ pub fn random(at: &Path, seed: u64) {
             }
             2 => drop(symlinkat(c"..", dir, &*name)),
             _ => drop(mknodat(dir, &*name, FileType::RegularFile, Mode::RUSR, 0)),
+        }
+    }
+}
+
+/// Makes a tree with [`fill_linked`]. Returns the tree and its root.
+pub fn linked(seed: u64) -> (Tree, PathBuf) {
+    let tree = Tree::new(|at| fill_linked(at, seed));
+    let root = tree.path().join("root");
+    (tree, root)
+}
+
+/// Makes directories and links. The links lead to directories, to files, to nothing, to themselves,
+/// to other links, and to directories above the root, from which a link leads back.
+fn fill_linked(above: &Path, seed: u64) {
+    let at = &above.join("root");
+    make(above, &["beside/below/", "root/"]);
+    symlink("../root/d0", above.join("beside/back")).unwrap();
+    let mut random = Random(seed);
+    let mut dirs = vec![at.clone()];
+    for number in 0..9 {
+        let dir = dirs[random.below(dirs.len())].join(format!("d{number}"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("file"), "").unwrap();
+        dirs.push(dir);
+    }
+    let mut links: Vec<PathBuf> = Vec::new();
+    for number in 0..6 {
+        let dir = &dirs[random.below(dirs.len())];
+        let link = dir.join(format!("l{number}"));
+        let to = dirs[random.below(dirs.len())].clone();
+        let target = match random.below(12) {
+            0..4 => to,
+            4..7 => {
+                let up: PathBuf = dir.strip_prefix(at).unwrap().iter().map(|_| "..").collect();
+                Path::new(".").join(up).join(to.strip_prefix(at).unwrap())
+            }
+            7 if !links.is_empty() => links[random.below(links.len())].clone(),
+            8 => dirs[1].join(["file", "nothing", "file/below"][random.below(3)]),
+            9 => link.clone(),
+            11 => [above.to_owned(), above.join("beside")][random.below(2)].clone(),
+            _ => PathBuf::from([".", ".."][random.below(2)]),
+        };
+        symlink(target, &link).unwrap();
+        links.push(link);
+    }
+}
+
+/// Makes levels `0`, `1`, and so on, each with a directory `a`, a directory `z` and a link `m` to
+/// the next level.
+pub fn linked_levels(at: &Path, levels: usize) {
+    for level in 0..levels {
+        make(at, &[format!("{level}/a/"), format!("{level}/z/")]);
+        if level > 0 {
+            symlink(at.join(level.to_string()), at.join(format!("{}/m", level - 1))).unwrap();
         }
     }
 }

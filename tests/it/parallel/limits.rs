@@ -1,13 +1,13 @@
 //! Checks parallel walks that have few descriptors, or whose threads the system refuses.
 
-use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::process::{self, as_nobody};
+use crate::support::process::{leave_room, open_descriptors};
 use crate::support::requests::{Requests, collect_visits};
+use crate::support::strace::{Counted, lines};
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{assert_nothing_is_lost_silently, errors, in_one_order};
-use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, WalkDirs, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

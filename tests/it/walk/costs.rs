@@ -1,10 +1,10 @@
 //! Counts the allocations and system calls of a `Walk`: none of the former once warm, and of the
 //! latter, a number in proportion to the tree.
 
-use crate::costs::{allocated, grown};
-use crate::strace::{Counted, total, totals};
+use crate::allocations::{allocated, grown};
 use crate::support::machine::runs_long;
 use crate::support::scan::ORDERS;
+use crate::support::strace::{Counted, total, totals};
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Order, Walk, WalkDirs};
 use std::fs;

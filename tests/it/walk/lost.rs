@@ -3,10 +3,10 @@
 
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::process;
+use crate::support::process::{leave_room, open_descriptors};
 use crate::support::requests::next;
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{Visit, errors_between};
-use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Order, Walk};
 use std::fs::{self, File};
 use std::panic::{self, AssertUnwindSafe};

@@ -1,8 +1,6 @@
 //! The number of requests that a reader sends to a server. Each request may wait for a network.
 
-use super::scenarios::file;
-use super::served;
-use crate::fuse::{Answer, Directory, Server};
+use crate::fuse::{Answer, Directory, Server, file_record, served};
 use lendir::{Listing, WalkDirs, WalkDirsOptions};
 use std::fs;
 use std::path::Path;
@@ -23,7 +21,7 @@ fn by_walk_dirs(path: &Path, options: WalkDirsOptions) -> u64 {
 fn large_batches_take_few_requests() {
     served("hostile::requests::large_batches_take_few_requests", 60, || {
         let answers =
-            |place| if place < COUNT { file(&format!("{place:06}")) } else { Answer::End };
+            |place| if place < COUNT { file_record(format!("{place:06}")) } else { Answer::End };
         let server = Server::mount(vec![Directory::of_files(answers)]).unwrap();
         // Returns the number of requests of a function that returns the number of entries.
         let requests = |read: fn(&Path) -> u64| {

@@ -1,10 +1,10 @@
 //! The answers of a misbehaving server, and the result that each reader must have.
 
 use crate::errnos::ERRNOS;
-use crate::fuse::{Answer, Batch, Directory, Record};
+use crate::fuse::{Answer, Batch, Directory, Record, dots, file_record as file, long_names};
 use crate::support::scan::{End, Found, Scan};
 use lendir::FileType;
-use libc::{DT_REG, EINTR, EIO, ENOENT};
+use libc::{EINTR, EIO, ENOENT};
 use std::process::Command;
 
 /// A misbehaviour of the server, and the outcome for each reader.
@@ -68,7 +68,7 @@ pub fn scenarios() -> Vec<Scenario> {
         when("names that are not UTF-8", among([&[0xff, 0xfe][..], &[0xc3], &[0xed, 0xa0, 0x80]])),
         when(
             "every name of one byte",
-            (1..=255).filter(|&byte| byte != b'/').map(|byte| file(&[byte])).collect(),
+            (1..=255).filter(|&byte| byte != b'/').map(|byte| file([byte])).collect(),
         ),
         when("newlines in names", among(["\n", "a\nb", "\r\n"])),
         when("NUL inside names", among(["ab\0cd", ".\0hidden", "..\0hidden", "...\0"])),
@@ -170,30 +170,12 @@ impl Scenario {
     }
 }
 
-pub fn record(name: &[u8]) -> Record {
-    Record {
-        name: name.to_vec(),
-        ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(),
-        d_type: DT_REG,
-    }
-}
-
-pub fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
-    Answer::Record(record(name.as_ref()))
-}
-
-pub fn dots() -> Vec<Answer> {
-    [".", ".."]
-        .map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) }))
-        .to_vec()
-}
-
 /// The number of files in a [`crowd`].
 pub const CROWD: u64 = 60;
 
 /// Returns more files than one batch of the smallest buffer holds, unsorted.
 fn crowd() -> Vec<Answer> {
-    (0..CROWD).map(|number| file(&format!("file-{:0130}", number * 37 % CROWD))).collect()
+    (0..CROWD).map(|number| file(format!("file-{:0130}", number * 37 % CROWD))).collect()
 }
 
 pub fn honest() -> Vec<Answer> {
@@ -217,11 +199,7 @@ fn among_answers(answers: Vec<Answer>) -> Vec<Answer> {
 }
 
 fn among<Name: AsRef<[u8]>>(names: impl IntoIterator<Item = Name>) -> Vec<Answer> {
-    among_answers(names.into_iter().map(|name| file(name.as_ref())).collect())
-}
-
-pub fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
-    (b'a'..=b'e').map(move |byte| vec![byte; len])
+    among_answers(names.into_iter().map(file).collect())
 }
 
 /// Returns `true` if glibc is older than 2.37: such a glibc takes an entry with inode number 0 for

@@ -9,7 +9,7 @@
 use super::contents::most;
 use crate::mounted::Mounted;
 use crate::signals::{self, Storm};
-use crate::support::machine;
+use crate::support::machine::{self, Over};
 use crate::support::scan::{Found, all, all_again};
 use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, Mode, mkdirat, mknodat, renameat, unlinkat};
@@ -37,15 +37,6 @@ pub fn churn_repeats_no_remaining_entry(mounted: &Mounted) {
         churn(mounted, &is_over);
         scans.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
-}
-
-/// A flag that ends the scans when this value is dropped, even by a panic.
-pub struct Over<'a>(pub &'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Scans the largest directory at least once with each reader. The names of its remaining entries

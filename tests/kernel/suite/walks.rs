@@ -1,14 +1,13 @@
 //! Cases that walk trees. In the last two cases, other threads change the trees.
 
-use super::churn::Over;
 use super::contents::{DEPTH, WIDTH, fill_tree, still};
 use crate::mounted::Mounted;
+use crate::report::{OPTIONS, Report, remove_contents};
 use crate::signals::{self, Storm};
-use crate::support::machine;
+use crate::support::machine::{self, Over};
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::requests::Requests;
 use crate::support::tree::make;
-use crate::walks::{OPTIONS, Report, remove_contents};
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;

@@ -1,22 +1,23 @@
 //! Walks of trees that the test changes between two visits. Each result is known.
 //! `tests/it/walk_dirs_bounds.rs` has the changes that need no root.
 
-use super::{Report, SORTED, comb, level};
 use crate::mounted::run_isolated;
+use crate::report::{Report, SORTED, comb, level};
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
 use crate::support::tree::{chmod, make};
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-pub const DEPTH: usize = 8;
+const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.
-pub const CLOSED: usize = 3;
+const CLOSED: usize = 3;
 
 /// Options with a known order of directories.
-pub const OPTIONS: [TestOptions; 4] = [
+const OPTIONS: [TestOptions; 4] = [
     SORTED,
     TestOptions { second_visits: true, ..SORTED },
     TestOptions { is_on_one_mount: true, ..SORTED },
@@ -24,7 +25,7 @@ pub const OPTIONS: [TestOptions; 4] = [
 ];
 
 /// A change that is made when the walk has yielded the directory `at`.
-pub struct Change {
+struct Change {
     what: &'static str,
     at: PathBuf,
     before: fn(tree: &Path),
@@ -37,29 +38,29 @@ pub struct Change {
 }
 
 /// Returns a change that loses nothing.
-pub fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
+fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
     let (errors, missed, missed_on_one_mount) = (vec![], vec![], vec![]);
     Change { what, at: level(DEPTH), before: |_| (), make, errors, missed, missed_on_one_mount }
 }
 
 impl Change {
-    pub fn at(self, at: PathBuf) -> Self {
+    fn at(self, at: PathBuf) -> Self {
         Self { at, ..self }
     }
 
     /// Sets what is done before the walk.
-    pub fn after(self, before: fn(&Path)) -> Self {
+    fn after(self, before: fn(&Path)) -> Self {
         Self { before, ..self }
     }
 
     /// Adds a directory that is not entered under `same_mount`.
-    pub fn hides(self, missed: PathBuf) -> Self {
+    fn hides(self, missed: PathBuf) -> Self {
         Self { missed_on_one_mount: vec![missed], ..self }
     }
 
     /// Adds levels that the walk cannot reopen. Each is one error, and its pending directories are
     /// lost.
-    pub fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
+    fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
         let lost: Vec<_> = depths.into_iter().map(level).collect();
         let missed = lost.iter().map(|lost| lost.join("z")).collect();
         Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
@@ -162,7 +163,7 @@ fn walk_reopens_levels_by_name_if_dots_fail() {
     });
 }
 
-pub fn check_all(changes: &[Change], scratch: &Path) {
+fn check_all(changes: &[Change], scratch: &Path) {
     let cases = changes.iter().flat_map(|change| OPTIONS.map(|options| (change, options)));
     for (number, (change, options)) in cases.enumerate() {
         let [tree, beside] =
@@ -197,4 +198,73 @@ pub fn check_all(changes: &[Change], scratch: &Path) {
             );
         }
     }
+}
+
+fn mount_tmpfs(at: &Path) {
+    mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
+}
+
+fn detach(at: &Path) {
+    unmount(at, UnmountFlags::DETACH).unwrap();
+}
+
+/// Covers a level and its contents with a copy.
+fn mount_comb(tree: &Path) {
+    let point = tree.join(level(CLOSED));
+    mount_tmpfs(&point);
+    comb(&point, DEPTH - CLOSED);
+}
+
+fn mount_file(point: &Path) {
+    mount_tmpfs(point);
+    make(point, &["file"]);
+}
+
+/// Returns changes that mount and unmount.
+fn mount_changes() -> [Change; 7] {
+    let z = || level(CLOSED).join("z");
+    [
+        change("a tmpfs is mounted on a pending directory", |tree, _| {
+            mount_file(&tree.join(level(CLOSED)).join("z"));
+        })
+        .hides(z()),
+        change("a pending directory is mounted on itself", |tree, _| {
+            let point = tree.join(level(CLOSED)).join("z");
+            mount_bind(&point, &point).unwrap();
+        })
+        .hides(z()),
+        change("a tmpfs is mounted on a closed level", |tree, _| {
+            let point = tree.join(level(CLOSED));
+            mount_tmpfs(&point);
+            make(&point, &["z/OUTSIDE"]);
+        })
+        .loses([CLOSED], ENOENT),
+        change("a tmpfs is mounted on the root", |tree, _| {
+            mount_tmpfs(tree);
+            make(tree, &["z/OUTSIDE"]);
+        }),
+        // Under `same_mount`, the walk has passed the level by then.
+        change("the mount on a closed level is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)));
+        })
+        .after(mount_comb)
+        .hides(level(CLOSED)),
+        // The mount covers the same tree.
+        change("a mount is unmounted after the entry of its directory", |tree, _| {
+            detach(&tree.join(level(CLOSED)));
+        })
+        .after(mount_comb)
+        .at(level(CLOSED - 1)),
+        change("the mount on a pending directory is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)).join("z"));
+        })
+        .after(|tree| mount_file(&tree.join(level(CLOSED)).join("z"))),
+    ]
+}
+
+#[test]
+fn mount_changes_lose_only_covered_directories() {
+    run_isolated("walk: mounted and unmounted midway", |scratch| {
+        check_all(&mount_changes(), scratch)
+    });
 }

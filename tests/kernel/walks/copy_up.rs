@@ -1,9 +1,9 @@
 //! Levels that change while they are closed, but stay in their place. The walk recognises them,
 //! even on overlayfs, which copies a changed directory to another layer with another birth time.
 
-use super::{Report, SORTED, comb, level};
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
+use crate::report::{Report, SORTED, comb, level};
 use crate::support::machine;
 use crate::support::options::TestOptions;
 use libc::EXDEV;

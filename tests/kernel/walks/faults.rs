@@ -1,26 +1,18 @@
 //! Errors of each system call of a `WalkDirs`.
 
-use super::{Report, Run, SORTED, comb, level};
 use crate::errnos::ERRNOS;
-use crate::faults::trapped;
+use crate::report::{Report, Run, SORTED, comb, level};
 use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::{chmod, make};
 use crate::support::visits::{Visit, What, directories, errors};
-use crate::trap;
+use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
 use libc::{
     EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
 };
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::path::{Path, PathBuf};
-
-pub const OPENAT: c_long = libc::SYS_openat;
-pub const OPENAT2: c_long = libc::SYS_openat2;
-pub const GETDENTS64: c_long = libc::SYS_getdents64;
-pub const STATX: c_long = libc::SYS_statx;
-pub const NEWFSTATAT: c_long = libc::SYS_newfstatat;
-pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;
 

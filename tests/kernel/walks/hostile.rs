@@ -1,9 +1,11 @@
 //! Trees of a server that sends any answer.
 
-use super::{OPTIONS, Report, SORTED, check_ways, level};
 use crate::errnos::{ERRNOS, name_of};
-use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
-use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
+use crate::fuse::{
+    Answer, Child, Directory, GETATTR, LONG_NAMES, Node, OPENDIR, Server, child, dir, directory,
+    directory_that_ends, file, leaf, long_names_pass, served,
+};
+use crate::report::{OPTIONS, Report, SORTED, check_ways, level};
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
 use lendir::{Dir, Listing, WalkDirs};
@@ -12,53 +14,8 @@ use libc::{
 };
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-/// An entry of a directory, and the node that its name leads to. They need not agree.
-#[derive(Clone)]
-pub struct Child {
-    name: Vec<u8>,
-    d_type: u8,
-    node: Result<Node, c_int>,
-}
-
-fn child(name: impl AsRef<[u8]>, d_type: u8, node: Result<Node, c_int>) -> Child {
-    Child { name: name.as_ref().to_vec(), d_type, node }
-}
-
-pub fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
-    child(name, DT_DIR, Ok(Node::Directory(directory)))
-}
-
-pub fn file(name: impl AsRef<[u8]>) -> Child {
-    child(name, DT_REG, Ok(Node::File))
-}
-
-pub fn record(name: &[u8], d_type: u8) -> Answer {
-    Answer::Record(Record { name: name.to_vec(), ino: 7, d_type })
-}
-
-/// Returns a directory with these children, which ends with `end`.
-fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
-    let records = children.iter().map(|child| record(&child.name, child.d_type));
-    let answers = dots().into_iter().chain(records).chain([end]).collect();
-    let lookup = move |name: &[u8]| {
-        let child = children.iter().find(|child| child.name == name);
-        child.map_or(Err(ENOENT), |child| child.node.clone())
-    };
-    Directory { lookup: Arc::new(lookup), ..Directory::with_answers(answers) }
-}
-
-pub fn directory(children: Vec<Child>) -> Directory {
-    directory_that_ends(children, Answer::End)
-}
-
-/// Returns a directory with one file.
-pub fn leaf() -> Directory {
-    directory(vec![file("file")])
-}
-
-/// Makes a [`super::comb`], with `change` made to each level.
+/// Makes a [`report::comb`](crate::report::comb), with `change` made to each level.
 fn comb(
     levels: usize,
     leaf: &Directory,

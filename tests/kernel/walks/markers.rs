@@ -1,12 +1,10 @@
 //! End markers of a walk through several file systems. A cookie that ends a directory on one file
 //! system is an ordinary cookie on another, so a walk must not use its marker on another mount.
 
-use super::hostile::{Child, dir, directory, file};
-use super::{Report, check_ways, comb, level};
 use crate::file_systems::FileSystem;
-use crate::fuse::{Batch, Directory, Server};
-use crate::hostile::served;
+use crate::fuse::{Batch, Child, Directory, Server, dir, directory, file, served};
 use crate::mounted::in_own_namespace;
+use crate::report::{Report, check_ways, comb, level};
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::trap;

@@ -1,16 +1,15 @@
 //! Mount points in the tree: a walk enters them, except under `same_mount`.
 
-use super::changes::{CLOSED, Change, DEPTH, change, check_all};
-use super::{OPTIONS, Report, check_ways, comb, level};
 use crate::mounted::run_isolated;
+use crate::report::{OPTIONS, Report, check_ways, comb};
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
 use crate::support::visits::{directories, errors};
 use lendir::{Dir, FileType, WalkDirs};
-use libc::{ELOOP, ENOENT, EXDEV};
+use libc::{ELOOP, EXDEV};
 use rustix::fs::fstat;
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -18,15 +17,11 @@ fn mount_tmpfs(at: &Path) {
     mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
 }
 
-fn detach(at: &Path) {
-    unmount(at, UnmountFlags::DETACH).unwrap();
-}
-
 #[test]
 fn same_mount_skips_mount_points() {
     run_isolated("walk: mount points", |scratch| {
         let tree = scratch.join("tree");
-        comb(&tree, DEPTH);
+        comb(&tree, 8);
         make(
             &tree,
             &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"],
@@ -179,63 +174,4 @@ fn check_mounts(tree: &Path, points: &[&str]) {
             );
         }
     }
-}
-
-/// Covers a level and its contents with a copy.
-fn mount_comb(tree: &Path) {
-    let point = tree.join(level(CLOSED));
-    mount_tmpfs(&point);
-    comb(&point, DEPTH - CLOSED);
-}
-
-fn mount_file(point: &Path) {
-    mount_tmpfs(point);
-    make(point, &["file"]);
-}
-
-/// Returns changes that mount and unmount.
-fn changes() -> [Change; 7] {
-    let z = || level(CLOSED).join("z");
-    [
-        change("a tmpfs is mounted on a pending directory", |tree, _| {
-            mount_file(&tree.join(level(CLOSED)).join("z"));
-        })
-        .hides(z()),
-        change("a pending directory is mounted on itself", |tree, _| {
-            let point = tree.join(level(CLOSED)).join("z");
-            mount_bind(&point, &point).unwrap();
-        })
-        .hides(z()),
-        change("a tmpfs is mounted on a closed level", |tree, _| {
-            let point = tree.join(level(CLOSED));
-            mount_tmpfs(&point);
-            make(&point, &["z/OUTSIDE"]);
-        })
-        .loses([CLOSED], ENOENT),
-        change("a tmpfs is mounted on the root", |tree, _| {
-            mount_tmpfs(tree);
-            make(tree, &["z/OUTSIDE"]);
-        }),
-        // Under `same_mount`, the walk has passed the level by then.
-        change("the mount on a closed level is unmounted", |tree, _| {
-            detach(&tree.join(level(CLOSED)));
-        })
-        .after(mount_comb)
-        .hides(level(CLOSED)),
-        // The mount covers the same tree.
-        change("a mount is unmounted after the entry of its directory", |tree, _| {
-            detach(&tree.join(level(CLOSED)));
-        })
-        .after(mount_comb)
-        .at(level(CLOSED - 1)),
-        change("the mount on a pending directory is unmounted", |tree, _| {
-            detach(&tree.join(level(CLOSED)).join("z"));
-        })
-        .after(|tree| mount_file(&tree.join(level(CLOSED)).join("z"))),
-    ]
-}
-
-#[test]
-fn mount_changes_lose_only_covered_directories() {
-    run_isolated("walk: mounted and unmounted midway", |scratch| check_all(&changes(), scratch));
 }

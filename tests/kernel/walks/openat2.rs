@@ -1,15 +1,13 @@
 //! Checks that a walk opens directories with `openat2`, and that it falls back to `openat`.
 
-use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
-use super::{Report, SORTED, comb};
-use crate::faults::trapped;
 use crate::mounted::{in_own_namespace, run_isolated};
+use crate::report::{Report, SORTED, comb};
 use crate::support::machine;
 use crate::support::machine::is_marked;
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::process;
 use crate::support::tree::make;
-use crate::trap;
+use crate::trap::{self, CALLS, GETDENTS64, OPENAT, OPENAT2, STATX, trapped};
 use lendir::{Walk, WalkDirs};
 use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, EXDEV, c_long};
 use rustix::mount::{MountFlags, mount, mount_bind};

@@ -1,11 +1,10 @@
 //! Walks on several threads while calls fail. The tests among mounts and with a hostile server run
 //! on several threads, too.
 
-use super::{Report, SORTED, comb};
-use crate::faults::trapped;
+use crate::report::{Report, SORTED, comb};
 use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::visits::assert_nothing_is_lost_silently;
-use crate::trap;
+use crate::trap::{self, trapped};
 use libc::{EIO, EMFILE, c_int, c_long};
 
 const CALLS: [c_long; 4] =

@@ -1,9 +1,8 @@
 //! Walks of `/proc` and `/sys` while processes start and end.
 
-use super::OPTIONS;
-use crate::procfs::fork_storm;
+use crate::report::OPTIONS;
 use crate::support::machine;
-use crate::support::process::{Process, as_nobody};
+use crate::support::process::{Process, as_nobody, fork_storm};
 use crate::support::visits::{Visit, What};
 use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
 use std::path::PathBuf;

@@ -2,12 +2,10 @@
 //! and which errors it yields. The calls about entries come in any order. Types are missing, calls
 //! fail, and a directory changes.
 
-use super::faults::{GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
-use crate::faults::trapped;
 use crate::support::machine::runs_long;
 use crate::support::scan::errno;
 use crate::support::tree::{Random, make};
-use crate::trap;
+use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
 use lendir::{Dir, Entry, StatxFlags};
 use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
 use rustix::fs::{AtFlags, CWD, statx};

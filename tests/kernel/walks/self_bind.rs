@@ -2,8 +2,9 @@
 //! it, `..` leads to the new mount. The root of that mount has the same device, inode number and
 //! birth time. Other mounts in the level do not cover directories there.
 
-use super::{Report, SORTED, TestOptions, comb, level};
 use crate::mounted::run_isolated;
+use crate::report::{Report, SORTED, comb, level};
+use crate::support::options::TestOptions;
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
 use crate::support::visits::{directories, errors};

@@ -1,11 +1,10 @@
 //! Walks while another thread swaps, moves, replaces and covers directories at every level as fast
 //! as it can.
 
-use super::{OPTIONS, Report, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::run_isolated;
-use crate::suite::churn::Over;
-use crate::support::machine;
+use crate::report::{OPTIONS, Report, comb, level};
+use crate::support::machine::{self, Over};
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::scan::Found;
 use crate::support::tree::{Random, make};

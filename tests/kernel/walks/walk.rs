@@ -1,17 +1,13 @@
 //! `Walk` while calls fail or types are missing.
 
-use super::comb;
-use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
-use super::hostile::{dir, directory, leaf, record};
 use crate::errnos::ERRNOS;
-use crate::faults::trapped;
-use crate::fuse::{self, Batch, Directory, Node, Server};
-use crate::hostile::served;
+use crate::fuse::{Answer, Batch, Directory, Node, Server, dir, directory, leaf, record, served};
+use crate::report::comb;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
 use crate::support::visits::{Visit, What, errors_between};
-use crate::trap;
+use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
 use lendir::{Order, Walk};
 use libc::{
     DT_UNKNOWN, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int,
@@ -246,11 +242,7 @@ fn slow(names: u64, batch: Batch, lookups: &Arc<AtomicU64>) -> Directory {
             if matches!(batch, Batch::One) {
                 pause();
             }
-            if place < names {
-                record(format!("{place}").as_bytes(), DT_UNKNOWN)
-            } else {
-                fuse::Answer::End
-            }
+            if place < names { record(place.to_string(), DT_UNKNOWN) } else { Answer::End }
         })
     };
     directory(vec![dir("a", leaf()), dir("b", large)])

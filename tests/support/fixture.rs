@@ -1,9 +1,9 @@
 //! Directories to read, and functions that run the examples.
 
-use crate::machine::skip;
-pub use crate::support::example::example;
-use crate::support::process::in_thread;
-use crate::support::scratch::Scratch;
+pub use super::example::example;
+use super::machine::skip;
+use super::process::in_thread;
+use super::scratch::Scratch;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};

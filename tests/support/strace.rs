@@ -1,8 +1,8 @@
 //! System calls, as strace shows them.
 
-use crate::support::machine::{can_trace, watchdog};
-use crate::support::process;
-use crate::support::scratch::Scratch;
+use super::machine::{can_trace, watchdog};
+use super::process;
+use super::scratch::Scratch;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
