@@ -9,8 +9,7 @@
 //! - `walk`: a promise of `Walk` or `WalkEntry`, or its cost;
 //! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
 //! - `roots`: the kinds of roots, or no root;
-//! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels; `kept_open`: the levels
-//!   that a walk keeps open;
+//! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels;
 //! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
 //! - `requests`, `follow`: what a walk enters on request;
 //! - `state`: the state of a walk; `clone_panics`: a state that panics;
@@ -38,7 +37,6 @@ mod errors;
 mod examples;
 mod follow;
 mod instructions;
-mod kept_open;
 mod link_costs;
 mod listing;
 mod model;

