@@ -13,12 +13,15 @@
 
 use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, openat, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
-use lendir::{Dir, Error, FileType, OFlags, WalkDirs};
+use lendir::{Dir, Error, FileType, OFlags, WalkDirs, WalkDirsOptions};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::ops::Bound::{Included, Unbounded};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 fn main() -> ExitCode {
     match rm(std::env::args_os().skip(1)) {
@@ -40,7 +43,7 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     }
 
     let all = id(&stat("/")?);
-    let (mut rm, mut roots) = (Rm::default(), Vec::new());
+    let (rm, mut roots) = (Rm::default(), Vec::new());
     for path in paths.iter().map(Path::new) {
         let bytes = path.as_os_str().as_bytes();
         let last = bytes.rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
@@ -51,42 +54,27 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         let found = openat(CWD, above, flags, Mode::empty())
             .and_then(|parent| Ok((statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?, parent)));
         match found {
+            _ if bytes.is_empty() => rm.report(Path::new("''"), Errno::NOENT),
             _ if matches!(last, Some(b"." | b"..")) || root == Path::new("/") => {
-                rm.report(path, Some(Errno::PERM));
+                rm.report(path, Errno::PERM);
             }
-            Ok((found, _)) if id(&found) == all => rm.report(root, Some(Errno::PERM)),
+            Ok((found, _)) if id(&found) == all => rm.report(root, Errno::PERM),
             Ok((found, _)) if recursive && FileType::from_raw_mode(found.st_mode).is_dir() => {
                 roots.push((root, id(&found)));
             }
             Ok((_, parent)) => {
                 // With its slashes, so that `file/` is an error. `unlinkat` removes no directory.
                 let name = &bytes[root.as_os_str().len() - name.len()..];
-                rm.report(path, unlinkat(parent, name, AtFlags::empty()).err());
+                let removed = unlinkat(parent, name, AtFlags::empty());
+                removed.unwrap_or_else(|errno| rm.report(path, errno));
             }
-            Err(errno) => rm.report(path, Some(errno)),
+            Err(errno) => rm.report(path, errno),
         }
     }
-    // The state is the error of reading a directory. An empty directory that cannot be read can
-    // still be removed.
-    let options = WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None);
-    let mut walk = options.open_all(roots.iter().map(|(root, _)| root));
-    let mut roots = roots.iter().copied();
-    while let Some(dir) =
-        walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error())))
-    {
-        if dir.is_second_visit() {
-            rm.leave(&dir);
-            continue;
-        }
-        if dir.depth() == 0 {
-            // The walk visits the roots in order, without those that it could not open.
-            let root = roots.find(|(root, _)| *root == dir.path());
-            let same = |(_, found)| dir.stat().is_ok_and(|opened| id(&opened) == found);
-            rm.is_other_root = !root.is_some_and(same);
-        }
-        rm.enter(dir);
+    for (root, found) in roots {
+        rm.remove_tree(root, found);
     }
-    Ok(!rm.failed)
+    Ok(rm.failed.into_inner().unwrap().is_empty())
 }
 
 /// Returns the device and the inode number.
@@ -94,19 +82,38 @@ fn id(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
+/// Returns the options of a walk whose state is the error of reading a directory. An empty
+/// directory that cannot be read can still be removed.
+fn options() -> WalkDirsOptions<Option<Errno>> {
+    WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None)
+}
+
 #[derive(Default)]
 struct Rm {
-    /// Whether the current root is not the directory that was found at first.
-    is_other_root: bool,
-    failed: bool,
+    /// The directories in which an entry could not be removed.
+    failed: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Rm {
-    /// Removes all entries of a directory except its subdirectories.
-    fn enter(&mut self, mut dir: Dir<'_, Option<Errno>>) {
-        if self.is_other_root {
-            return dir.skip_subdirs();
+    /// Removes the tree at `root`, if that is still the directory `found`.
+    fn remove_tree(&self, root: &Path, found: (u64, u64)) {
+        let mut walk = match options().open(root) {
+            Ok(walk) => walk,
+            Err(error) => return self.report_error(&error),
+        };
+        while let Some(mut dir) = walk.next_ok(|error| self.report_error(&error)) {
+            if dir.is_second_visit() {
+                self.leave(&dir);
+            } else if dir.depth() > 0 || dir.stat().is_ok_and(|opened| id(&opened) == found) {
+                self.enter(&mut dir);
+            } else {
+                return self.report(dir.path(), Errno::NOENT);
+            }
         }
+    }
+
+    /// Removes all entries of a directory except its subdirectories.
+    fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) {
         let mut unread = None;
         while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error()))
         {
@@ -116,7 +123,7 @@ impl Rm {
             };
             match removed {
                 Err(Errno::ISDIR) => {}
-                Err(errno) => self.report(&entry.path(), Some(errno)),
+                Err(errno) => self.report(&entry.path(), errno),
                 // Otherwise the walk would try to open an entry of unknown type.
                 Ok(()) => entry.skip_subtree(),
             }
@@ -125,24 +132,32 @@ impl Rm {
     }
 
     /// Removes a directory whose contents were removed.
-    fn leave(&mut self, dir: &Dir<'_, Option<Errno>>) {
-        let removed = match dir.parent_and_name() {
-            _ if self.is_other_root => Err(Errno::NOENT),
-            Some((parent, name)) => unlinkat(parent, name, AtFlags::REMOVEDIR),
-            None => Err(Errno::NOENT), // another process has moved its parent
+    fn leave(&self, dir: &Dir<'_, Option<Errno>>) {
+        let Some((parent, name)) = dir.parent_and_name() else {
+            return self.report(dir.path(), Errno::NOENT); // another process has moved its parent
         };
-        self.report(dir.path(), removed.err().map(|errno| dir.state().unwrap_or(errno)));
-    }
-
-    /// Reports an error. If a directory is not empty, an earlier error has said why.
-    fn report(&mut self, path: &Path, error: Option<Errno>) {
-        match error {
-            None => {}
-            Some(Errno::NOTEMPTY) if self.failed => {}
-            Some(errno) => {
-                self.failed = true;
-                let _ = writeln!(io::stderr(), "rm: {}", Error::new(path, errno));
+        if let Err(errno) = unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            let errno = dir.state().unwrap_or(errno);
+            if errno != Errno::NOTEMPTY || !self.has_failed_below(dir.path()) {
+                self.report(dir.path(), errno); // otherwise an earlier error has said why
             }
         }
+    }
+
+    fn has_failed_below(&self, dir: &Path) -> bool {
+        let failed = self.failed.lock().unwrap();
+        failed
+            .range::<Path, _>((Included(dir), Unbounded))
+            .next()
+            .is_some_and(|first| first.starts_with(dir))
+    }
+
+    fn report_error(&self, error: &Error) {
+        self.report(error.path(), Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO));
+    }
+
+    fn report(&self, path: &Path, errno: Errno) {
+        self.failed.lock().unwrap().insert(path.parent().unwrap_or(path).to_owned());
+        let _ = writeln!(io::stderr(), "rm: {}", Error::new(path, errno));
     }
 }

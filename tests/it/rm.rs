@@ -2,7 +2,7 @@
 
 use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
-use crate::machine::{runs_long, skip, watchdog};
+use crate::machine::{can_trace, runs_long, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::{self, Tree, chmod};
@@ -117,7 +117,8 @@ fn rm_error_has_its_path() {
     symlink("dir", tree.path().join("link")).unwrap();
     chmod(tree.path().join("dir/locked/below"), 0o500);
     for (args, report) in [
-        (&["-r", "dir"][..], "dir/locked/below/file: Permission denied (os error 13)"),
+        (&["-r", ""][..], "'': No such file or directory (os error 2)"),
+        (&["-r", "dir"], "dir/locked/below/file: Permission denied (os error 13)"),
         (&["-r", "./dir/..//"], "./dir/..//: Operation not permitted (os error 1)"),
         (&["dir//"], "dir//: Is a directory (os error 21)"),
         (&["-r", "link/"], "link/: Not a directory (os error 20)"), // GNU rm 9.1 follows it
@@ -127,6 +128,23 @@ fn rm_error_has_its_path() {
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("rm: {report}\n"));
         assert_eq!((all_below(tree.path()).len(), output.status.code()), (5, Some(1)));
     }
+}
+
+/// A server leaves all entries out, so no error says why the directory is not empty.
+#[test]
+fn rm_names_a_directory_that_is_not_empty() {
+    const TEST: &str = "rm_names_a_directory_that_is_not_empty";
+    if !can_trace(TEST) {
+        return;
+    }
+    let tree = Tree::of(&["dir/file"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-qq", "-o", "/dev/null", "-e", "inject=getdents64:retval=0"]);
+    strace.arg(example("rm").get_program()).args(["-r", "missing", "dir"]);
+    let output = run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
+    let expected = "rm: missing: No such file or directory (os error 2)\n\
+                    rm: dir: Directory not empty (os error 39)\n";
+    assert_eq!(str::from_utf8(&output.stderr), Ok(expected));
 }
 
 /// The root directory is one that the test makes, so a wrong `rm` can remove nothing else.
