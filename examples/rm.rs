@@ -9,6 +9,10 @@
 //! A symbolic link is removed and not followed. `/`, and each PATH that ends with `.` or `..`, is
 //! refused with `EPERM`.
 //!
+//! If a directory is not empty although all that was listed is gone, because another process made
+//! an entry or a server left one out, the program empties it again for as long as that removes
+//! something.
+//!
 //! The example shows second visits.
 
 use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, openat, stat, statat, unlinkat};
@@ -112,9 +116,9 @@ impl Rm {
         }
     }
 
-    /// Removes all entries of a directory except its subdirectories.
-    fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) {
-        let mut unread = None;
+    /// Removes all entries of a directory except its subdirectories. Returns whether there were any.
+    fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> bool {
+        let (mut unread, mut has_removed) = (None, false);
         while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error()))
         {
             let removed = match entry.d_type() {
@@ -124,11 +128,15 @@ impl Rm {
             match removed {
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), errno),
-                // Otherwise the walk would try to open an entry of unknown type.
-                Ok(()) => entry.skip_subtree(),
+                Ok(()) => {
+                    has_removed = true;
+                    // Otherwise the walk would try to open an entry of unknown type.
+                    entry.skip_subtree();
+                }
             }
         }
         *dir.state_mut() = unread;
+        has_removed
     }
 
     /// Removes a directory whose contents were removed.
@@ -136,12 +144,31 @@ impl Rm {
         let Some((parent, name)) = dir.parent_and_name() else {
             return self.report(dir.path(), Errno::NOENT); // another process has moved its parent
         };
-        if let Err(errno) = unlinkat(parent, name, AtFlags::REMOVEDIR) {
-            let errno = dir.state().unwrap_or(errno);
-            if errno != Errno::NOTEMPTY || !self.has_failed_below(dir.path()) {
-                self.report(dir.path(), errno); // otherwise an earlier error has said why
+        while let Err(errno) = unlinkat(parent, name, AtFlags::REMOVEDIR) {
+            if errno == Errno::NOTEMPTY && dir.state().is_none() {
+                if !self.has_failed_below(dir.path()) && self.empty_again(dir) {
+                    continue;
+                }
+                if self.has_failed_below(dir.path()) {
+                    return; // an earlier error has said why
+                }
+            }
+            return self.report(dir.path(), dir.state().unwrap_or(errno));
+        }
+    }
+
+    /// Removes what is in a directory by now. Returns whether anything was removed.
+    fn empty_again(&self, dir: &Dir<'_, Option<Errno>>) -> bool {
+        let Ok(again) = lendir::openat(dir.fd(), c".") else { return false };
+        let (mut walk, mut has_removed) = (options().from_fd(again, dir.path()), false);
+        while let Some(mut dir) = walk.next_ok(|error| self.report_error(&error)) {
+            if !dir.is_second_visit() {
+                has_removed |= self.enter(&mut dir);
+            } else if let Some((parent, name)) = dir.parent_and_name() {
+                has_removed |= unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok();
             }
         }
+        has_removed
     }
 
     fn has_failed_below(&self, dir: &Path) -> bool {
