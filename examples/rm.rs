@@ -1,5 +1,9 @@
-//! Removes each PATH: `rm [-r] PATH...`. With `-r`, it also removes directories and their contents.
-//! The program never asks.
+//! Removes each PATH: `rm [-r] [-j N] PATH...`. With `-r`, it also removes directories and their
+//! contents. The program never asks.
+//!
+//! N is the number of threads that remove the contents of one PATH. The default is 1, and 0 means
+//! one for each core, but at least 8. More threads help where a tree has many directories, because
+//! the kernel lets only one of them at a time remove from a directory.
 //!
 //! The program looks up every PATH before it removes the first directory. If a PATH leads to
 //! another directory later, the program reports `ENOENT` and does not remove that directory. Every
@@ -13,7 +17,13 @@
 //! an entry or a server left one out, the program empties it again for as long as that removes
 //! something.
 //!
-//! The example shows second visits.
+//! The buffers keep their 32 KiB, although a larger one takes fewer calls. NFS 3 looks up each name
+//! before it removes it, unless the listing brought the name's attributes. The kernel asks for
+//! these while it sees that the entries of each batch are used before the next one is read. With
+//! 1 MiB most names come in batches without attributes, and 5,000 files take 20.6 s in place of
+//! 12.0 s at 2 ms a request.
+//!
+//! The example shows second visits on several threads.
 
 use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, openat, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
@@ -38,12 +48,21 @@ fn main() -> ExitCode {
 }
 
 /// Returns `true` if everything was removed. Returns an error of usage.
-fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
-    let mut args = args.peekable();
-    let recursive = args.next_if(|arg| arg == "-r").is_some();
-    let paths: Vec<_> = args.collect();
-    if paths.is_empty() || paths.iter().any(|path| path.as_bytes().starts_with(b"-")) {
-        return Err(io::Error::other("usage: rm [-r] PATH..."));
+fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
+    let (mut recursive, mut threads, mut paths) = (false, 1, Vec::new());
+    while let Some(arg) = args.next() {
+        match arg.as_bytes() {
+            b"-r" => recursive = true,
+            b"-j" => {
+                let number = args.next().and_then(|number| number.to_str()?.parse().ok());
+                threads = number.ok_or_else(|| io::Error::other("-j needs a number"))?;
+            }
+            [b'-', ..] => return Err(usage()),
+            _ => paths.push(arg),
+        }
+    }
+    if paths.is_empty() {
+        return Err(usage());
     }
 
     let all = id(&stat("/")?);
@@ -75,10 +94,15 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
             Err(errno) => rm.report(path, errno),
         }
     }
+    // One after another, because a PATH can be below another one.
     for (root, found) in roots {
-        rm.remove_tree(root, found);
+        rm.remove_tree(root, found, threads);
     }
     Ok(rm.failed.into_inner().unwrap().is_empty())
+}
+
+fn usage() -> io::Error {
+    io::Error::other("usage: rm [-r] [-j N] PATH...")
 }
 
 /// Returns the device and the inode number.
@@ -100,20 +124,23 @@ struct Rm {
 
 impl Rm {
     /// Removes the tree at `root`, if that is still the directory `found`.
-    fn remove_tree(&self, root: &Path, found: (u64, u64)) {
-        let mut walk = match options().open(root) {
+    fn remove_tree(&self, root: &Path, found: (u64, u64), threads: usize) {
+        let walk = match options().open(root) {
             Ok(walk) => walk,
             Err(error) => return self.report_error(&error),
         };
-        while let Some(mut dir) = walk.next_ok(|error| self.report_error(&error)) {
-            if dir.is_second_visit() {
-                self.leave(&dir);
-            } else if dir.depth() > 0 || dir.stat().is_ok_and(|opened| id(&opened) == found) {
-                self.enter(&mut dir);
-            } else {
-                return self.report(dir.path(), Errno::NOENT);
+        let _ = walk.run_parallel(threads, |worker| {
+            while let Some(mut dir) = worker.next_ok(|error| self.report_error(&error)) {
+                if dir.is_second_visit() {
+                    self.leave(&dir);
+                } else if dir.depth() > 0 || dir.stat().is_ok_and(|opened| id(&opened) == found) {
+                    self.enter(&mut dir);
+                } else {
+                    self.report(dir.path(), Errno::NOENT);
+                    return worker.stop();
+                }
             }
-        }
+        });
     }
 
     /// Removes all entries of a directory except its subdirectories. Returns whether there were any.

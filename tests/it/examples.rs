@@ -57,7 +57,7 @@ fn example_names_its_usage() {
         ("find", &["-j", "x", "."], "-j needs a number"),
         ("grep", &[], "usage: grep TEXT [PATH]..."),
         ("manifest", &["-j", "x", "."], "-j needs a number"),
-        ("rm", &["-r", "missing", "-f"], "usage: rm [-r] PATH..."),
+        ("rm", &["-r", "missing", "-f"], "usage: rm [-r] [-j N] PATH..."),
         ("watch_pids", &["1e300"], "usage: watch_pids [SECONDS]"),
     ] {
         let output = run(example(name).args(args));

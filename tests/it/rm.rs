@@ -27,10 +27,12 @@ fn all_below(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Checks that the example and GNU `rm` leave the same entries and have the same outcome. Returns
-/// the remaining entries.
+/// Checks that the example, with one thread and with four, and GNU `rm` leave the same entries and
+/// have the same outcome. Returns the remaining entries.
 fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
-    let both = [example("rm"), Command::new("rm")].map(|command| {
+    let mut with_threads = example("rm");
+    with_threads.args(["-j", "4"]);
+    let [one, four, gnu] = [example("rm"), with_threads, Command::new("rm")].map(|command| {
         let tree = Tree::new(&make);
         let outcome = outcome(command, tree.path(), args);
         assert!(
@@ -43,9 +45,9 @@ fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
         );
         (all_below(tree.path()), outcome)
     });
-    assert_eq!(both[0], both[1], "{args:?}");
-    let [(remaining, _), _] = both;
-    remaining
+    assert_eq!(one, gnu, "{args:?}");
+    assert_eq!(four, gnu, "{args:?} on four threads");
+    gnu.0
 }
 
 #[test]
@@ -185,8 +187,11 @@ fn rm_stays_in_its_tree_whatever_is_swapped() {
     let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
     // Before the scope: if this panicked in the scope, the other thread would never end.
-    let mut rm = example("rm");
-    rm.current_dir(at.path()).args(["-r", "tree"]);
+    let mut rms = ["1", "2"].map(|threads| {
+        let mut rm = example("rm");
+        rm.current_dir(at.path()).args(["-r", "-j", threads, "tree"]);
+        rm
+    });
     let failure = thread::scope(|scope| {
         scope.spawn(|| {
             let dirs = paths.iter().flat_map(|path| [1, 3, 5].map(|depth| &path[..depth]));
@@ -203,7 +208,7 @@ fn rm_stays_in_its_tree_whatever_is_swapped() {
         let failure = (0..if runs_long() { 5000 } else { 50 }).find_map(|round| {
             tree::make(&next, &paths);
             let made = fs::rename(&next, &tree);
-            let output = run(&mut rm);
+            let output = run(&mut rms[round % 2]);
             let kept = fs::rename(&tree, at.path().join(round.to_string()));
             let is_right = made.is_ok() && output.status.success() == kept.is_err();
             (!is_right).then_some((round, made, output, kept))
@@ -226,10 +231,11 @@ const ROOT: &str = DIRS[2];
 
 /// Swaps a directory for a link after the `step`th `call` of the program. Returns whether the
 /// directory still existed, or `None` if the program made fewer calls.
-fn swap_while_removing(dir: &str, call: &str, step: usize) -> Option<bool> {
+fn swap_while_removing(threads: &str, dir: &str, call: &str, step: usize) -> Option<bool> {
     let at = Tree::new(|at| {
         tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
-        tree::make(&at.join("tree"), &["first/entry"]);
+        // The root has more directories, for the second thread.
+        tree::make(&at.join("tree"), &["first/entry", "up/parent/root/a/", "up/parent/root/b/"]);
         // The victim's root is empty, because the kernel refuses to remove a full directory.
         tree::make(
             &at.join("victim"),
@@ -237,7 +243,7 @@ fn swap_while_removing(dir: &str, call: &str, step: usize) -> Option<bool> {
         );
     });
     let mut rm = example("rm");
-    rm.args(["-r", "first", ROOT]).current_dir(at.path().join("tree"));
+    rm.args(["-r", "-j", threads, "first", ROOT]).current_dir(at.path().join("tree"));
     let mut stepped = Stepped::start(&rm, call, step);
     if !stepped.wait() {
         return None;
@@ -265,10 +271,14 @@ fn swap_while_removing(dir: &str, call: &str, step: usize) -> Option<bool> {
 /// removed the entry in the first root, the victim must stay.
 #[test]
 fn rm_removes_one_tree_whatever_is_swapped() {
-    swap_after_each_call(
-        "rm_removes_one_tree_whatever_is_swapped",
-        &DIRS,
-        &["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"],
-        swap_while_removing,
-    );
+    let sweep = |swap| {
+        swap_after_each_call(
+            "rm_removes_one_tree_whatever_is_swapped",
+            &DIRS,
+            &["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"],
+            swap,
+        );
+    };
+    sweep(|dir, call, step| swap_while_removing("1", dir, call, step));
+    sweep(|dir, call, step| swap_while_removing("2", dir, call, step));
 }
