@@ -14,6 +14,7 @@ impl FileSystem {
     /// devtmpfs has the same number.
     pub(crate) const TMPFS: Self = Self(0x0102_1994);
     pub(crate) const BTRFS: Self = Self(0x9123_683e);
+    pub(crate) const OVERLAY: Self = Self(0x794c_7630);
     pub(crate) const XFS: Self = Self(0x5846_5342);
     pub(crate) const F2FS: Self = Self(0xf2f5_2010);
     pub(crate) const SYSFS: Self = Self(0x6265_6572);

@@ -32,6 +32,7 @@ use reopen::{ClosedLevel, NotFound, PathByNames};
 use report::is_open_error_reported;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use stack::{Level, LevelState, Stack};
 use std::ffi::{CStr, OsStr};
@@ -101,6 +102,9 @@ impl<T> Cursor<T> {
         self.links.clear();
         self.root_parent = None;
         let Root { found, parent } = if let Some(root) = self.roots.open.take() {
+            if root.found.end_marker.is_fixed_by_open() {
+                let _ = seek(&root.found.dir, SeekFrom::Start(0));
+            }
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");

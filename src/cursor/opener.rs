@@ -140,7 +140,7 @@ impl Opener {
             }
         }
         let dir = self.open_without_openat2(dir, name)?;
-        Ok(OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
+        Ok(OpenDir { dir, end_marker: EndMarker::UNKNOWN, unreadable: None })
     }
 
     /// Returns `true` if `errno`, an answer of `openat2`, may be the answer of a seccomp filter,

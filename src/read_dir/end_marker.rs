@@ -21,23 +21,29 @@ use rustix::fd::AsFd;
 /// not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndMarker(
-    /// 0 for no marker.
+    /// The cookie, or 0 for no marker. [`FIXED`] is added where the end may be fixed by `open`.
     u64,
 );
+
+/// A bit that no marker has.
+const FIXED: u64 = 1 << 63;
 
 impl EndMarker {
     /// No marker: only an empty `getdents64` is the end. This holds on every file system.
     pub(crate) const NONE: Self = Self(0);
 
+    /// The marker of an unknown file system.
+    pub(crate) const UNKNOWN: Self = Self(FIXED);
+
     /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
-    /// none, is unknown, or `fstatfs` fails.
+    /// none, or [`UNKNOWN`](Self::UNKNOWN) if `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
         Self(match FileSystem::of(dir) {
             // `ext4_get_htree_eof`: a 32-bit process gets 32-bit hashes.
             Ok(FileSystem::EXT4) => isize::MAX as u64,
-            Ok(FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2) => {
-                i32::MAX as u64
-            }
+            Ok(FileSystem::TMPFS | FileSystem::SYSFS | FileSystem::CGROUP2) => i32::MAX as u64,
+            Ok(FileSystem::BTRFS) => i32::MAX as u64 | FIXED,
+            Ok(FileSystem::OVERLAY) | Err(_) => FIXED,
             _ => 0,
         })
     }
@@ -49,6 +55,12 @@ impl EndMarker {
     }
 
     pub(crate) fn is(self, cookie: u64) -> bool {
-        cookie == self.0 && cookie != 0
+        cookie == self.0 & !FIXED && cookie != 0
+    }
+
+    /// Returns `true` if a directory may end where it ended when it was opened, until a seek: on
+    /// btrfs, and on an overlay over btrfs.
+    pub(crate) fn is_fixed_by_open(self) -> bool {
+        self.0 & FIXED != 0
     }
 }

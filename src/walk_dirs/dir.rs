@@ -17,7 +17,7 @@ use crate::read_dir::entry::{Directory, Entry};
 use crate::read_dir::entry_state::{EntryState, EntryUpdates};
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
+use rustix::fs::{AtFlags, SeekFrom, Stat, Statx, StatxFlags, fstat, seek, statx};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -117,6 +117,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Do not write `while let Ok(Some(entry)) = dir.next()`: that loop stops silently at the first
     /// error. [`next_ok`](Self::next_ok) is the usual loop.
+    ///
+    /// On btrfs, entries that are created after the walk has opened the directory are missing.
+    /// [`read_into`](Self::read_into) has those that were created before the call.
     ///
     /// While an entry is in use, this `Dir` is borrowed. So take [`path`](Self::path),
     /// [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
@@ -256,6 +259,9 @@ impl<'a, S> Dir<'a, S> {
         let Entries { records, phase, directory } = &self.entries;
         if *phase != Phase::Reading || records.has_begun() {
             return self.read_again_into(listing);
+        }
+        if records.end_marker.is_fixed_by_open() {
+            let _ = seek(directory.fd, SeekFrom::Start(0));
         }
         self.read_at(directory.fd, listing)
     }

@@ -8,6 +8,7 @@ use crate::support::machine::{self, Over};
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::requests::Requests;
 use crate::support::tree::make;
+use lendir::Listing;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -227,4 +228,21 @@ fn remove_beside_churn(tree: &Path, outside: &Path) {
     remove();
     assert_eq!(Report::expected(tree).unwrap().entries, Vec::<PathBuf>::new());
     assert_eq!(Report::expected(outside).unwrap(), all_outside, "something outside was removed");
+}
+
+/// `Dir::read_into` lists what was made after the walk had yielded the directory, and a `Walk` what
+/// was made in the root before the first `next`.
+pub fn entry_made_before_reading_is_listed(mounted: &Mounted) {
+    let root = mounted.at.join("watched");
+    make(&root, &["below/"]);
+    let (mut entries, mut listing) = (lendir::walk(&root).unwrap(), Listing::new());
+    let mut dirs = lendir::walk_dirs(&root).unwrap();
+    for _ in ["root", "below"] {
+        let mut dir = dirs.next().unwrap().unwrap();
+        fs::write(dir.path().join("late"), "").unwrap();
+        dir.read_into(&mut listing).unwrap();
+        assert!(listing.by_name("late").is_some());
+    }
+    assert_eq!((0..).take_while(|_| entries.next().unwrap().is_some()).count(), 3);
+    fs::remove_dir_all(&root).unwrap();
 }
