@@ -211,7 +211,7 @@ impl Listing {
     /// - Same as [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
     /// - In [`Order::Path`], the first error of [`ListedEntry::file_type`], with the path of the
-    ///   directory. The whole directory has been read then. The entry keeps the
+    ///   entry. The whole directory has been read then. The entry keeps the
     ///   [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry that is
     ///   [gone](Error::is_gone) is not an error.
     ///
@@ -238,17 +238,18 @@ impl Listing {
             .arena
             .set_directory(directory)
             .and_then(|()| self.read_behind(end, directory.fd, end_marker));
-        read.map_err(|error| directory.error(error))
+        read.map_err(|error| directory.error(error))?.map_or(Ok(()), Err)
     }
 
-    /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged.
+    /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged. Returns
+    /// the first failed query of a type.
     #[inline(always)]
     pub(crate) fn read_behind(
         &mut self,
         above: Extent,
         dir: BorrowedFd<'_>,
         end_marker: EndMarker,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<Error>> {
         self.extent = above;
         self.removed = false;
         // Keep the system call in the caller's frame: after a system call, returning from an outer
@@ -346,8 +347,9 @@ impl Listing {
 
     /// Sorts the entries from index `first` on, after they have been read.
     #[inline(never)]
-    fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
-        let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
+    fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<Option<Error>> {
+        let queried =
+            if self.order == Order::Path { self.query_types(first, dir) } else { Ok(None) };
         self.sort(first);
         queried
     }
@@ -355,18 +357,18 @@ impl Listing {
     /// Queries each type that the records do not tell. Returns the first error after all types have
     /// been queried.
     #[inline(never)]
-    fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
-        let mut result = Ok(());
+    fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<Option<Error>> {
+        let mut first_error = None;
         for &span in &self.spans[first..self.extent.entries] {
             self.arena.check_limit()?;
             let entry = ListedEntry { span, arena: &self.arena };
             match entry.file_type(dir) {
                 Ok(file_type) => self.arena.set_d_type(span, file_type),
                 Err(error) if error.is_gone() => {}
-                Err(error) => result = result.and(Err(error.into_io_error())),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        result
+        Ok(first_error)
     }
 
     fn sort(&mut self, first: usize) {

@@ -380,7 +380,8 @@ impl Walk {
         }
         let result = match content {
             Some(content) => listing.append(above, content),
-            None => listing.read_behind(above, directory.fd, end_marker),
+            // If a type cannot be queried, opening the entry or the caller's own query tells.
+            None => listing.read_behind(above, directory.fd, end_marker).map(drop),
         };
         remaining.end = listing.extent;
         if let (Some(ahead), None) = (ahead, content) {

@@ -524,7 +524,7 @@ impl Shared {
         listing
             .read_behind(Extent::default(), fd.as_fd(), end_marker)
             .ok()
-            .filter(|()| !listing.is_removed())?;
+            .filter(|failed| failed.is_none() && !listing.is_removed())?;
         let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));

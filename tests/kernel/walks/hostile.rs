@@ -8,9 +8,10 @@ use crate::fuse::{
 use crate::report::{OPTIONS, Report, SORTED, check_ways, level};
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
-use lendir::{Dir, Listing, WalkDirs};
+use lendir::{Dir, Listing, Order, Walk, WalkDirs};
 use libc::{
-    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, EXDEV, c_int,
+    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, EXDEV,
+    c_int,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -302,5 +303,24 @@ fn exdev_of_a_server_is_reported() {
             assert_eq!(error.raw_os_error(), Some(EXDEV));
             assert!(walk.next().unwrap().is_none());
         }
+    });
+}
+
+/// In `Order::Path`, a type that cannot be queried is an error of its entry, and not of the
+/// directory. A walk reports it once, when it opens the entry.
+#[test]
+fn failed_type_is_an_error_of_its_entry() {
+    served("walks::hostile::failed_type_is_an_error_of_its_entry", 60, || {
+        let children = vec![child("a", DT_UNKNOWN, Err(EIO)), file("b")];
+        let server = Server::mount(vec![directory(children)]).unwrap();
+        let (path, mut listing) = (server.path(0), Listing::with_order(Order::Path));
+        let error = lendir::read_dir(&path).unwrap().read_into(&mut listing).unwrap_err();
+        assert_eq!((error.path(), listing.len()), (&*path.join("a"), 2));
+        let mut walk = Walk::options().order(Order::Path).open(&path).unwrap();
+        let (mut items, mut errors) = (Vec::new(), Vec::new());
+        while let Some(entry) = walk.next_ok(|error| errors.push(error.path().to_owned())) {
+            items.push(entry.name().to_vec());
+        }
+        assert_eq!((items, errors), (vec![b"a".to_vec(), b"b".to_vec()], vec![path.join("a")]));
     });
 }
