@@ -33,7 +33,7 @@ use report::is_open_error_reported;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{SeekFrom, seek};
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::io::Errno;
 use stack::{Level, LevelState, Stack};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -304,12 +304,12 @@ impl<T> Cursor<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// Returns a cursor at one of the open levels, for another thread. Duplicates the descriptor.
-    pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
+    /// Returns a cursor at one of the open levels, for another thread. They share the
+    /// descriptor.
+    pub(crate) fn split_off_level(&mut self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, root_parent, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels[index];
-        let dir = stack.levels[index].open_dir()?;
-        let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
+        let dir = stack.levels[index].share()?;
         let links = links.copy_to_depth(bounds.depth);
         let mut part = Self {
             opener: *opener,
@@ -319,7 +319,7 @@ impl<T> Cursor<T> {
             ..Self::new(*options)
         };
         part.stack.levels.push(Level {
-            state: LevelState::Open(copy),
+            state: LevelState::Shared(dir),
             bounds,
             end_marker,
             remaining,

@@ -22,6 +22,8 @@ use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use std::mem;
+use std::sync::Arc;
 
 /// A stack of levels, from the bottom to the top.
 pub(crate) struct Stack<T> {
@@ -46,16 +48,38 @@ pub(crate) struct Level<T> {
 /// The state of a level's descriptor.
 pub(crate) enum LevelState {
     Open(OwnedFd),
+    /// Open, and parts of its work were split off for other threads.
+    Shared(Arc<OwnedFd>),
     /// The identity by which the walk recognises it, or the error of `statx`.
     Closed(Result<Identity, Errno>),
     /// It was not found again, or this thread has left it to the other threads there.
     Lost(Option<DeadEnd>),
 }
 
+impl LevelState {
+    #[inline]
+    fn open_dir(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Open(dir) => Some(dir.as_fd()),
+            Self::Shared(dir) => Some(dir.as_fd()),
+            Self::Closed(_) | Self::Lost(_) => None,
+        }
+    }
+}
+
 impl<T> Level<T> {
     #[inline]
     pub(crate) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        if let LevelState::Open(dir) = &self.state { Some(dir.as_fd()) } else { None }
+        self.state.open_dir()
+    }
+
+    /// Returns the descriptor of an open level, which is shared from now on.
+    pub(super) fn share(&mut self) -> Option<Arc<OwnedFd>> {
+        self.state = match mem::replace(&mut self.state, LevelState::Lost(None)) {
+            LevelState::Open(dir) => LevelState::Shared(Arc::new(dir)),
+            state => state,
+        };
+        if let LevelState::Shared(dir) = &self.state { Some(Arc::clone(dir)) } else { None }
     }
 
     #[inline]
@@ -70,17 +94,16 @@ impl<T> Level<T> {
         &'a mut self,
         path: &'a TreePath,
     ) -> (Directory<'a>, &'a mut T) {
-        let LevelState::Open(dir) = &self.state else { panic!("BUG: the level is not open") };
+        let fd = self.state.open_dir().expect("BUG: the level is not open");
         let PathBounds { depth, path_end, .. } = self.bounds;
-        (Directory { fd: dir.as_fd(), path: path.prefix(path_end), depth }, &mut self.remaining)
+        (Directory { fd, path: path.prefix(path_end), depth }, &mut self.remaining)
     }
 
     /// Returns the identity of a level that is open or closed.
     pub(crate) fn identity(&self) -> Option<Result<Identity, Errno>> {
         match &self.state {
-            LevelState::Open(dir) => Some(Identity::note(dir.as_fd())),
             LevelState::Closed(identity) => Some(*identity),
-            LevelState::Lost(_) => None,
+            state => state.open_dir().map(Identity::note),
         }
     }
 
