@@ -160,8 +160,7 @@ impl Sweep<'_> {
         let nothing = Expected { failed: vec![], silent: vec![], every: self.all.clone() };
         let is_silent = match (call, errno) {
             // The call is repeated, or another call takes its place, as it would on another mount.
-            (_, EINTR) | (OPENAT2, ENOSYS | EPERM) => return nothing,
-            (OPENAT2, EXDEV) => return nothing,
+            (_, EINTR) | (OPENAT2, ENOSYS | EPERM | EXDEV) => return nothing,
             (STATX, ENOSYS | EPERM) => {
                 let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
                 let has_mount =
