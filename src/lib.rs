@@ -140,8 +140,8 @@
 //!
 //! - tmpfs returns entries a second time if all entries that it has yet to return are removed
 //!   between two calls.
-//! - ext4 can return a renamed entry twice. NFS, 9p and CIFS can return even an unchanged entry
-//!   twice.
+//! - ext4 and xfs can return a renamed entry twice. NFS, 9p and CIFS can return even an unchanged
+//!   entry twice.
 //! - `/proc/PID/task` can miss threads that stay while other threads end. A larger [`Buffer`]
 //!   helps.
 //! - xfs, and ext4 without `dir_index`, may never reach the end if the loop creates an entry for

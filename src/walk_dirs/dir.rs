@@ -505,6 +505,9 @@ impl<'a, S> Dir<'a, S> {
     /// If you have no permission to read the directory, it is opened with `O_PATH`. Calls such as
     /// `fchmod` refuse such a descriptor.
     ///
+    /// A lock by `flock` ends when the walk closes the descriptor, which it can do as soon as it
+    /// continues.
+    ///
     /// **Do not read the directory through this descriptor**: that moves the position from which
     /// [`next`](Self::next) reads. The walk would not descend into the directories that you read.
     /// Open `.` in the directory instead:
