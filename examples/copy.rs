@@ -201,6 +201,12 @@ fn copy_file(mut from: &File, mut to: &File) -> io::Result<()> {
         seek(from, SeekFrom::Start(end))?;
         seek(to, SeekFrom::Start(end))?;
     }
-    io::copy(&mut from, &mut to)?; // to the end, whatever the size: that of a file in /proc is 0
+    io::copy(&mut from, &mut to)?;
+    // The kernel copies at most the size, which is 0 in /proc. Reading goes on to the end.
+    let mut rest = Vec::new();
+    while from.take(64 << 10).read_to_end(&mut rest)? > 0 {
+        to.write_all(&rest)?;
+        rest.clear();
+    }
     Ok(fs::fchmod(to, mode(&fstat(from)?))?)
 }
