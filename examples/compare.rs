@@ -48,6 +48,7 @@ impl Results {
     }
 
     /// Prints a difference, unless its path could not be read in the other tree.
+    #[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
     fn print(&mut self, what: &str, path: &Path) -> io::Result<()> {
         // Both walks have passed the other paths.
         self.unread.retain(|unread| path.starts_with(unread) || path < unread.as_path());

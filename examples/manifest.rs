@@ -140,6 +140,7 @@ impl Manifest {
         Ok(())
     }
 
+    #[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
     fn print_line(&mut self, hash: u64, path: &Path) -> io::Result<()> {
         if self.is_terminal {
             return writeln!(self.out, "{hash:016x}  {path:?}"); // it could contain terminal commands

@@ -7,8 +7,10 @@ use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::tree::{Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -99,7 +101,7 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         let mut command = example(name);
         command.current_dir(tree.path()).args(args);
         let output = run_into(&mut command, writer);
-        let error_count = output.stderr.iter().filter(|byte| **byte == b'\n').count();
+        let error_count = String::from_utf8(output.stderr).unwrap().lines().count();
         assert_eq!((output.status.code(), error_count), (Some(closed_status), errors), "{name}");
         let output = run_into(&mut command, File::options().write(true).open("/dev/full").unwrap());
         let status = if name == "compare" { 2 } else { 1 };
@@ -107,6 +109,21 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         let errors = String::from_utf8(output.stderr).unwrap();
         let full = format!("{name}: No space left on device (os error 28)");
         assert_eq!(errors.lines().last(), Some(&*full));
+    }
+}
+
+/// An error that cannot be printed is one all the same, and so is an argument that is not UTF-8.
+#[test]
+fn error_is_no_panic_even_if_it_is_not_printed() {
+    let tree = Tree::of(&[]);
+    for name in
+        ["compare", "copy", "count", "du", "find", "manifest", "pids", "rm", "sorted", "watch_pids"]
+    {
+        let mut command = example(name);
+        command.current_dir(tree.path()).arg(OsStr::from_bytes(b"\xff"));
+        command.stderr(File::options().write(true).open("/dev/full").unwrap());
+        let status = if name == "compare" { 2 } else { 1 };
+        assert_eq!(command.status().unwrap().code(), Some(status), "{name}");
     }
 }
 
