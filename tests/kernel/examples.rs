@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The commands, which run one after another in the same tree.
-const RUNS: [&[&str]; 14] = [
+const RUNS: [&[&str]; 17] = [
     &["count"],
     &["sorted", "a/b"],
     &["find"],
@@ -23,6 +23,9 @@ const RUNS: [&[&str]; 14] = [
     &["du", "-j", "1", "a", "link", "twice"],
     &["grep", "needle"],
     &["grep", "needle", "a", "link", "pipe"],
+    &["compare", "a", "deep"],
+    &["manifest", "."],
+    &["copy", "a", "other/copy"],
     &["rm", "a", "a/b/deep/needle", "missing"],
     &["find"],
     &["rm", "-r", "a/b", "link"],
