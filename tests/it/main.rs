@@ -18,7 +18,7 @@
 //!   calls; `instructions`: the instructions of a user's loop;
 //! - `attack_costs`, `link_costs`: a cost that must not grow with the square of the tree;
 //! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
-//!   else.
+//!   else; `recipes`: the programs of `src/recipes.md`.
 //!
 //! No module imports another. What they share is in `support`, which all test binaries share: it
 //! skips tests, runs a part of a test in another process, shows system calls and allocations, finds
@@ -44,6 +44,7 @@ mod oracle;
 mod parallel;
 mod plain;
 mod read_dir;
+mod recipes;
 mod requests;
 mod rm;
 mod roots;

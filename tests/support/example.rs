@@ -15,6 +15,11 @@ static BUILT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--examples", "--package", env!("CARGO_PKG_NAME")]);
     cargo.args(["--profile", if cfg!(debug_assertions) { "dev" } else { "release" }]);
+    executables(&mut cargo)
+});
+
+/// Runs this `cargo build`. Returns the paths of the programs.
+pub fn executables(cargo: &mut Command) -> Vec<String> {
     cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{cargo:?}");
@@ -23,4 +28,4 @@ static BUILT: LazyLock<Vec<String>> = LazyLock::new(|| {
         .lines()
         .filter_map(|message| message.split_once("\"executable\":\"")?.1.split('"').next());
     programs.map(str::to_owned).collect()
-});
+}

@@ -7,6 +7,7 @@ pub mod fuses;
 pub mod machine;
 pub mod options;
 pub mod process;
+pub mod recipe;
 pub mod requests;
 pub mod scan;
 pub mod scratch;

@@ -1,0 +1,145 @@
+//! Runs the programs of `src/recipes.md`, which read `src` in the current directory. A file in
+//! `tests/recipes` belongs to the recipe of its name: its `test` calls the recipe's functions.
+
+use crate::fixture::{run, run_unprivileged};
+use crate::machine::{can_trace, watchdog};
+use crate::strace::{Stepped, swap_after_each_call};
+use crate::support::recipe::{self, programs};
+use crate::support::tree::{self, Tree, chmod, make};
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::str;
+
+/// Runs the recipe of this title, or its `test`, in a directory that contains `src`.
+fn recipe(title: &str, at: &Path) -> Command {
+    let mut command = recipe::recipe(title);
+    command.current_dir(at);
+    command
+}
+
+/// Runs the recipe under a command that takes its program and its arguments.
+fn under(prefix: &[&str], title: &str, at: &Path) -> Command {
+    let recipe = recipe(title, at);
+    let mut command = Command::new(prefix[0]);
+    command.args(&prefix[1..]).arg(recipe.get_program()).args(recipe.get_args()).current_dir(at);
+    command
+}
+
+/// Returns the sorted lines of the output and of the errors.
+fn lines(output: &Output) -> [Vec<&str>; 2] {
+    [&output.stdout, &output.stderr].map(|text| {
+        let mut lines: Vec<_> = str::from_utf8(text).unwrap().lines().collect();
+        lines.sort_unstable();
+        lines
+    })
+}
+
+/// Runs the `test` of each of these recipes.
+fn run_test(title: &str, at: &Path) {
+    let output = run_unprivileged(&mut recipe(&format!("test {title}"), at));
+    assert!(output.status.success() && output.stderr.is_empty(), "{title}: {output:?}");
+}
+
+#[test]
+fn errors_are_reported_and_change_the_status() {
+    let tree = Tree::of(&["src/locked/", "src/file"]);
+    chmod(tree.path().join("src/locked"), 0);
+    let output = run_unprivileged(&mut recipe("Report errors and go on", tree.path()));
+    let reports = [
+        "cannot read the tree: /no/such/directory: No such file or directory (os error 2)",
+        "src/locked: Permission denied (os error 13)",
+    ];
+    assert_eq!((lines(&output)[1].as_slice(), output.status.code()), (&reports[..], Some(2)));
+    assert!(output.stdout.ends_with(b" bytes\n"), "{output:?}");
+}
+
+#[test]
+fn recipe_functions_hold_what_they_promise() {
+    for (title, paths) in [
+        ("Serve a directory in pages", &["src/"][..]),
+        ("Convert a time to `SystemTime`", &[]),
+        ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
+    ] {
+        run_test(title, Tree::on_disk(|at| make(at, paths)).path());
+    }
+}
+
+#[test]
+fn tagged_directories_are_skipped() {
+    let tree = Tree::of(&["src/cache/CACHEDIR.TAG", "src/cache/below/x", "src/other/x"]);
+    let output = run(&mut recipe("Skip tagged directories", tree.path()));
+    assert_eq!(lines(&output)[0], ["\"src/cache\"", "\"src/other\"", "\"src/other/x\""]);
+}
+
+/// Two ancestors of the root, the root, and a directory in it.
+const DIRS: [&str; 4] = ["up", "up/old", "up/old/sub", "up/old/sub/deep"];
+
+fn remove(at: &Path) -> Command {
+    recipe("Remove a tree", &at.join("tree/up"))
+}
+
+/// Swaps a directory for a link after the `step`th `call` of the recipe. Returns whether the
+/// directory still existed, or `None` if the recipe made fewer calls.
+fn swap_while_removing(dir: &str, call: &str, step: usize) -> Option<bool> {
+    let at = Tree::new(|at| {
+        make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
+        make(&at.join("victim"), &["file", "old/", "sub/", "deep/"]);
+    });
+    let (swapped, victim) = (at.path().join("tree").join(dir), at.path().join("victim"));
+    let mut stepped = Stepped::start(&remove(at.path()), call, step);
+    if !stepped.wait() {
+        return None;
+    }
+    let is_swapped = fs::rename(&swapped, at.path().join("aside")).is_ok();
+    if is_swapped {
+        symlink(&victim, &swapped).unwrap();
+    }
+    stepped.resume();
+    assert_eq!(lendir::walk(victim).unwrap().paths().count(), 4, "{dir}, {call} {step}");
+    Some(is_swapped)
+}
+
+#[test]
+fn removal_stays_in_its_tree_whatever_is_swapped() {
+    swap_after_each_call(
+        "removal_stays_in_its_tree_whatever_is_swapped",
+        &DIRS,
+        &["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"],
+        swap_while_removing,
+    );
+}
+
+/// Makes an entry in a directory after each call of the recipe, as another process may.
+#[test]
+fn removal_empties_a_directory_again() {
+    const TEST: &str = "removal_empties_a_directory_again";
+    if !can_trace(TEST) {
+        return;
+    }
+    let _watchdog = watchdog();
+    let make_late = |step| {
+        let at = Tree::of(&["tree/up/old/sub/file"]);
+        let late = at.path().join("tree/up/old/sub/late");
+        let mut stepped = Stepped::start(&remove(at.path()), "unlinkat", step);
+        let is_stopped = stepped.wait();
+        let is_made = is_stopped
+            && fs::create_dir(&late).and_then(|()| fs::write(late.join("late"), "")).is_ok();
+        if is_stopped {
+            stepped.resume();
+            assert!(!at.path().join("tree/up/old").exists(), "step {step}");
+        }
+        is_stopped.then_some(is_made)
+    };
+    assert!((1..).map_while(make_late).filter(|is_made| *is_made).count() > 0);
+    for (failures, is_removed) in [("1..3", true), ("1+", false)] {
+        let at = Tree::of(&["tree/up/old/"]);
+        let inject = format!("inject=unlinkat:error=ENOTEMPTY:when={failures}");
+        let strace = ["strace", "-qq", "-e", "trace=unlinkat", "-e", &inject, "-o", "/dev/null"];
+        let output = run(&mut under(&strace, "Remove a tree", &at.path().join("tree/up")));
+        let is_left = at.path().join("tree/up/old").exists();
+        assert_eq!((output.status.success(), is_left), (is_removed, !is_removed), "{output:?}");
+    }
+}
