@@ -57,6 +57,16 @@ fn errors_are_reported_and_change_the_status() {
 }
 
 #[test]
+fn processes_are_listed_with_their_threads() {
+    let output = run(&mut recipe("List processes", Tree::of(&[]).path()));
+    let own = format!("{} ", std::process::id());
+    let [found, errors] = lines(&output);
+    let line = found.iter().find(|line| line.starts_with(&own)).expect("this process is missing");
+    assert!(line.split(' ').next_back().unwrap().parse::<u32>().unwrap() > 1, "{line}");
+    assert!(errors.is_empty() && output.status.success(), "{errors:?}");
+}
+
+#[test]
 fn recipe_functions_hold_what_they_promise() {
     for (title, paths) in [
         ("Serve a directory in pages", &["src/"][..]),
