@@ -7,7 +7,7 @@ use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::recipe::{self, programs};
 use crate::support::tree::{self, Tree, chmod, make};
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -64,6 +64,20 @@ fn processes_are_listed_with_their_threads() {
     let line = found.iter().find(|line| line.starts_with(&own)).expect("this process is missing");
     assert!(line.split(' ').next_back().unwrap().parse::<u32>().unwrap() > 1, "{line}");
     assert!(errors.is_empty() && output.status.success(), "{errors:?}");
+}
+
+#[test]
+fn tree_is_drawn_although_names_are_left_out() {
+    let tree = Tree::of(&["src/a/.b/c", "src/a/b/c", "src/a/b\n", "src/z/.hidden", "src/~/"]);
+    fs::write(tree.path().join("src/.hidden"), "").unwrap();
+    fs::rename(tree.path().join("src/~"), tree.path().join("src/z/~")).unwrap();
+    fs::rename(tree.path().join("src/z/~"), tree.path().join("src/z/.~")).unwrap();
+    let output = run(&mut recipe("Draw a tree", tree.path()));
+    let expected = "├── a\n│   ├── b\n│   │   └── c\n│   └── b\\n\n└── z\n";
+    assert_eq!(str::from_utf8(&output.stdout), Ok(expected));
+    let closed =
+        recipe("Draw a tree", tree.path()).stdout(File::create("/dev/full").unwrap()).output();
+    assert_eq!(closed.unwrap().status.code(), Some(1));
 }
 
 #[test]
