@@ -408,10 +408,9 @@ impl<S> WalkDirsOptions<S> {
     ///   for example, a program that copies a tree may give a directory its parent's mode.
     /// - At its second visit, a directory has its own state again.
     /// - A state that contains an [`Arc`](std::sync::Arc) can also pass sums up the tree. Add to
-    ///   the sum at second visits, as in the example `du`, or when the last clone is dropped, as in
-    ///   [a recipe](crate::recipes#add-up-sizes-on-all-cores). To count per top-level directory,
-    ///   set an `Arc` of a counter at depth 1. The whole subtree of the directory shares the
-    ///   counter.
+    ///   the sum at second visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) and the
+    ///   example `du` do. To count per top-level directory, set an `Arc` of a counter at depth 1.
+    ///   The whole subtree of the directory shares the counter.
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If you catch a panic of the state's `clone`, the walk can continue, and misses nothing.
     ///   After a panic of the state's `drop`, the walk can fail to report a lost level or a root

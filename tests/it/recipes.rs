@@ -1,7 +1,7 @@
 //! Runs the programs of `src/recipes.md`, which read `src` in the current directory. A file in
 //! `tests/recipes` belongs to the recipe of its name: its `test` calls the recipe's functions.
 
-use crate::fixture::{run, run_unprivileged};
+use crate::fixture::{has_gnu, run, run_unprivileged};
 use crate::machine::{can_trace, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::recipe::{self, programs};
@@ -88,6 +88,45 @@ fn recipe_functions_hold_what_they_promise() {
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
     ] {
         run_test(title, Tree::on_disk(|at| make(at, paths)).path());
+    }
+}
+
+#[test]
+fn sums_count_each_file_once_as_du_does() {
+    const TEST: &str = "sums_count_each_file_once_as_du_does";
+    if !has_gnu("du", TEST) {
+        return;
+    }
+    let tree = Tree::on_disk(|at| {
+        make(at, &["src/a/b/c/", "src/d/e", "src/empty/"]);
+        fs::write(at.join("src/a/b/file"), vec![1; 100_000]).unwrap();
+        (0..20).for_each(|number| {
+            fs::hard_link(at.join("src/a/b/file"), at.join(format!("src/a/b/link {number}")))
+                .unwrap();
+        });
+        File::create(at.join("src/d/sparse")).unwrap().set_len(1 << 40).unwrap();
+    });
+    let mut du = Command::new("du");
+    let du = run(du.args(["--block-size=1", "src"]).current_dir(tree.path()));
+    let expected: Vec<_> = lines(&du)[0].iter().map(|line| line.replace('\t', " ")).collect();
+    for title in ["Add up sizes on one thread", "Add up sizes on all cores"] {
+        let output = run(&mut recipe(title, tree.path()));
+        let sums: Vec<_> = lines(&output)[0].iter().map(|line| line.replace('"', "")).collect();
+        assert_eq!(sums, expected, "{title}");
+    }
+}
+
+/// A path for each level would take 48 MB.
+#[test]
+fn sums_of_a_deep_tree_take_little_memory() {
+    let tree = Tree::new(|at| {
+        fs::create_dir(at.join("src")).unwrap();
+        tree::chain(&at.join("src"), 7000);
+    });
+    for title in ["Add up sizes on one thread", "Add up sizes on all cores"] {
+        let limit = ["sh", "-c", "ulimit -d 24000; exec \"$@\" > /dev/null", "sh"];
+        let output = run(&mut under(&limit, title, tree.path()));
+        assert!(output.status.success() && output.stderr.is_empty(), "{title}: {output:?}");
     }
 }
 
