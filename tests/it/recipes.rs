@@ -6,6 +6,7 @@ use crate::machine::{can_trace, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::recipe::{self, programs};
 use crate::support::tree::{self, Tree, chmod, make};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -128,6 +129,48 @@ fn sums_of_a_deep_tree_take_little_memory() {
         let output = run(&mut under(&limit, title, tree.path()));
         assert!(output.status.success() && output.stderr.is_empty(), "{title}: {output:?}");
     }
+}
+
+#[test]
+fn ignore_rules_hold_below_and_can_be_broken() {
+    let tree = Tree::on_disk(|at| {
+        let at = at.join("src");
+        make(&at, &["dir/.ignore/rule", "a/x", "a/b/x", "a/b/y/", "link/", "locked/", "fifo/"]);
+        make(&at, &["x", "huge/x", "deep/"]);
+        fs::write(at.join("a/.ignore"), "x\n").unwrap();
+        fs::write(at.join("a/b/.ignore"), "y").unwrap();
+        symlink("/etc/passwd", at.join("link/.ignore")).unwrap();
+        fs::write(at.join("locked/.ignore"), "x").unwrap();
+        chmod(at.join("locked/.ignore"), 0);
+        mkfifoat(CWD, at.join("fifo/.ignore"), Mode::RWXU).unwrap();
+        File::create(at.join("huge/.ignore")).unwrap().set_len(1 << 40).unwrap();
+        let mut deep = at.join("deep");
+        for _ in 0..66 {
+            deep.push("d");
+            fs::create_dir(&deep).unwrap();
+            fs::write(deep.join(".ignore"), "x").unwrap();
+        }
+    });
+    let _watchdog = watchdog();
+    let output = run_unprivileged(&mut recipe("Apply ignore rules", tree.path()));
+    let [listed, errors] = lines(&output);
+    let listed: Vec<_> = listed.into_iter().filter(|line| !line.contains("/deep/")).collect();
+    let expected = [
+        "/.ignore",
+        "/.ignore/rule", // a directory
+    ];
+    let below = |dir: &str| listed.iter().filter(|line| line.contains(dir)).count();
+    assert_eq!(
+        ["src/a/", "src/dir", "src/huge/", "src/fifo/"].map(below),
+        [3, 3, 2, 1],
+        "{listed:?}"
+    );
+    assert!(expected.iter().all(|path| listed.contains(&&*format!("\"src/dir{path}\""))));
+    let failed =
+        ["dir", "fifo", "huge", "link", "locked"].map(|dir| format!("\"src/{dir}/.ignore\""));
+    assert_eq!(errors.len(), failed.len() + 2, "{errors:?}"); // two sets of `deep` are too many
+    assert!(failed.iter().all(|path| errors.iter().any(|error| error.starts_with(path))));
+    assert!(output.status.success());
 }
 
 #[test]
