@@ -87,6 +87,7 @@ fn recipe_functions_hold_what_they_promise() {
         ("Serve a directory in pages", &["src/"][..]),
         ("Convert a time to `SystemTime`", &[]),
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
+        ("Leave out file systems by type", &[]),
     ] {
         run_test(title, Tree::on_disk(|at| make(at, paths)).path());
     }
