@@ -181,6 +181,25 @@ fn tagged_directories_are_skipped() {
     assert_eq!(lines(&output)[0], ["\"src/cache\"", "\"src/other\"", "\"src/other/x\""]);
 }
 
+#[test]
+fn files_are_hashed_in_little_memory() {
+    let tree = Tree::on_disk(|at| {
+        make(at, &["src/a/empty", "src/a\nb/empty", "src/locked"]);
+        File::create(at.join("src/a/sparse")).unwrap().set_len(256 << 20).unwrap();
+        mkfifoat(CWD, at.join("src/fifo"), Mode::RWXU).unwrap();
+        symlink("a/empty", at.join("src/link")).unwrap();
+    });
+    chmod(tree.path().join("src/locked"), 0);
+    let _watchdog = watchdog();
+    let limit = ["sh", "-c", "ulimit -d 100000; exec \"$@\"", "sh"];
+    let output = run_unprivileged(&mut under(&limit, "Hash every file of a tree", tree.path()));
+    let [hashed, errors] = lines(&output);
+    let mut files: Vec<_> = hashed.iter().map(|line| line.split_once("  ").unwrap().1).collect();
+    files.sort_unstable();
+    assert_eq!(files, ["\"src/a/empty\"", "\"src/a/sparse\"", "\"src/a\\nb/empty\""]);
+    assert_eq!(errors, ["src/locked: Permission denied (os error 13)"]);
+}
+
 /// Two ancestors of the root, the root, and a directory in it.
 const DIRS: [&str; 4] = ["up", "up/old", "up/old/sub", "up/old/sub/deep"];
 

@@ -1,6 +1,8 @@
 //! Reading a directory of a misbehaving file system with `lendir` and with `std::fs::read_dir`.
-//! `scenarios` lists the misbehaviours, and `requests` counts the requests of readers to a server.
+//! `scenarios` lists the misbehaviours, `requests` counts the requests of readers to a server, and
+//! `recipes` runs the recipes on it.
 
+mod recipes;
 mod requests;
 mod scenarios;
 
