@@ -4,7 +4,7 @@
 use crate::fixture::{has_gnu, run, run_unprivileged};
 use crate::machine::{can_trace, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
-use crate::support::recipe::{self, programs};
+use crate::support::recipe::{self, PAGE, programs};
 use crate::support::tree::{self, Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fmt::Write;
@@ -42,6 +42,17 @@ fn lines(output: &Output) -> [Vec<&str>; 2] {
 fn run_test(title: &str, at: &Path) {
     let output = run_unprivileged(&mut recipe(&format!("test {title}"), at));
     assert!(output.status.success() && output.stderr.is_empty(), "{title}: {output:?}");
+}
+
+#[test]
+fn every_recipe_is_a_whole_program() {
+    let programs: Vec<_> = programs().collect();
+    assert_eq!(PAGE.matches("\n```").count(), 2 * programs.len());
+    for (title, code) in programs {
+        assert!(title.len() <= 30 && code.contains("\nfn main()"), "{title}");
+        let hides = |line: &str| line == "#" || line.starts_with("# ");
+        assert!(!code.lines().any(hides), "{title} hides lines");
+    }
 }
 
 #[test]
@@ -88,6 +99,7 @@ fn recipe_functions_hold_what_they_promise() {
         ("Convert a time to `SystemTime`", &[]),
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
         ("Leave out file systems by type", &[]),
+        ("Stream to an async program", &["src/"]),
     ] {
         run_test(title, Tree::on_disk(|at| make(at, paths)).path());
     }

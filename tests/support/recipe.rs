@@ -17,7 +17,6 @@ pub fn programs() -> impl Iterator<Item = (&'static str, &'static str)> {
         let (_, section) = section.split_once("\n```")?;
         let (_, section) = section.split_once('\n')?;
         Some((title, section.split_once("\n```")?.0))
-            .filter(|(_, code)| code.contains("\nfn main()"))
     })
 }
 
