@@ -97,6 +97,7 @@ fn recipe_functions_hold_what_they_promise() {
     for (title, paths) in [
         ("Serve a directory in pages", &["src/"][..]),
         ("Convert a time to `SystemTime`", &[]),
+        ("List a tree in pages", &["src/a/locked/", "src/a.txt", "src/a/b", "src/b/c/d", "src/b0"]),
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
         ("Leave out file systems by type", &[]),
         ("Stream to an async program", &["src/"]),

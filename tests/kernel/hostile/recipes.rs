@@ -24,6 +24,7 @@ fn recipes_report_an_unknown_type() {
             "Add up sizes on one thread",
             "Add up sizes on all cores",
             "Apply ignore rules",
+            "List a tree in pages",
             "Hash every file of a tree",
         ] {
             let mut recipe = recipe(title);
