@@ -146,6 +146,21 @@ fn sums_of_a_deep_tree_take_little_memory() {
 }
 
 #[test]
+fn progress_rises_to_its_end() {
+    let tree = Tree::on_disk(|at| {
+        make(&at.join("src"), &["locked/a/", "b/c/d/file"]);
+        tree::comb(&at.join("src"), 40);
+    });
+    chmod(tree.path().join("src/locked"), 0);
+    let output = run_unprivileged(&mut recipe("Show progress", tree.path()));
+    let shown = String::from_utf8(output.stderr).unwrap();
+    let numbers = shown.split(['\r', '\n']).filter_map(|text| text.strip_suffix(" %"));
+    let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
+    assert!(numbers.len() > 3 && numbers.is_sorted() && numbers.last() == Some(&100), "{shown:?}");
+    assert!(output.status.success() && output.stdout.ends_with(b" entries\n"));
+}
+
+#[test]
 fn ignore_rules_hold_below_and_can_be_broken() {
     let tree = Tree::on_disk(|at| {
         let at = at.join("src");

@@ -23,6 +23,7 @@ fn recipes_report_an_unknown_type() {
             "Draw a tree",
             "Add up sizes on one thread",
             "Add up sizes on all cores",
+            "Show progress",
             "Apply ignore rules",
             "List a tree in pages",
             "Hash every file of a tree",
