@@ -4,14 +4,16 @@
 use crate::fixture::{has_gnu, run, run_unprivileged};
 use crate::machine::{can_trace, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
+use crate::support::process::Process;
 use crate::support::recipe::{self, PAGE, programs};
 use crate::support::tree::{self, Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fmt::Write;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::str;
 
 /// Runs the recipe of this title, or its `test`, in a directory that contains `src`.
@@ -226,6 +228,34 @@ fn files_are_hashed_in_little_memory() {
     files.sort_unstable();
     assert_eq!(files, ["\"src/a/empty\"", "\"src/a/sparse\"", "\"src/a\\nb/empty\""]);
     assert_eq!(errors, ["src/locked: Permission denied (os error 13)"]);
+}
+
+/// Directories appear while the tree is walked and afterwards. Each entry must be printed.
+#[test]
+fn watch_misses_no_entry() {
+    let tree = Tree::of(&["src/a/b/c/", "outside/secret/"]);
+    symlink("../outside", tree.path().join("src/link")).unwrap();
+    let mut watch = recipe("Watch a tree with inotify", tree.path());
+    let mut process = Process::start(watch.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+    let _watchdog = watchdog();
+    let mut missing: Vec<_> = (0..300).map(|number| format!("\"d{number}/e/f\"")).collect();
+    missing.extend(["\"a/b/moved/x\"", "\"a/b/late\""].map(String::from));
+    for number in 0..300 {
+        make(&tree.path().join("src"), &[format!("d{number}/e/f")]);
+    }
+    make(tree.path(), &["outside/moved/x"]);
+    fs::rename(tree.path().join("outside/moved"), tree.path().join("src/a/b/moved")).unwrap();
+    fs::write(tree.path().join("src/a/b/late"), "").unwrap();
+    for line in lines {
+        let line = line.unwrap();
+        assert!(!line.contains("secret"), "{line}");
+        missing.retain(|path| !line.ends_with(path.as_str()));
+        if missing.is_empty() {
+            return;
+        }
+    }
+    panic!("the program has ended");
 }
 
 /// Two ancestors of the root, the root, and a directory in it.
