@@ -100,6 +100,7 @@ fn recipe_functions_hold_what_they_promise() {
         ("Serve a directory in pages", &["src/"][..]),
         ("Convert a time to `SystemTime`", &[]),
         ("List a tree in pages", &["src/a/locked/", "src/a.txt", "src/a/b", "src/b/c/d", "src/b0"]),
+        ("Open a file later", &["src/a/file", "outside/file"]),
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
         ("Leave out file systems by type", &[]),
         ("Stream to an async program", &["src/"]),
