@@ -231,6 +231,28 @@ fn files_are_hashed_in_little_memory() {
     assert_eq!(errors, ["src/locked: Permission denied (os error 13)"]);
 }
 
+#[test]
+fn threads_list_in_the_order_of_one_walk() {
+    let tree = Tree::on_disk(|at| {
+        make(&at.join("src"), &["a.b", "b/\n/c", "b/é/", "b!", "locked/x"]);
+        tree::comb(&at.join("src"), 30);
+        symlink("..", at.join("src/link")).unwrap();
+    });
+    chmod(tree.path().join("src/locked"), 0);
+    let output = run_unprivileged(&mut recipe("List in order on all cores", tree.path()));
+    let mut walk =
+        lendir::Walk::options().order(lendir::Order::Bytes).open(tree.path().join("src"));
+    let walk = walk.as_mut().unwrap();
+    let mut expected = String::new();
+    while let Some(entry) = walk.next().unwrap() {
+        if !entry.relative_path().starts_with("locked/x") {
+            writeln!(expected, "{:?}", Path::new("src").join(entry.relative_path())).unwrap();
+        }
+    }
+    assert_eq!(str::from_utf8(&output.stdout), Ok(&*expected));
+    assert_eq!(lines(&output)[1].len(), 1);
+}
+
 /// Directories appear while the tree is walked and afterwards. Each entry must be printed.
 #[test]
 fn watch_misses_no_entry() {

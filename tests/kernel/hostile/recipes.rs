@@ -27,6 +27,7 @@ fn recipes_report_an_unknown_type() {
             "Apply ignore rules",
             "List a tree in pages",
             "Hash every file of a tree",
+            "List in order on all cores",
         ] {
             let mut recipe = recipe(title);
             let output = recipe.current_dir(scratch.path()).stdin(Stdio::null()).output().unwrap();
