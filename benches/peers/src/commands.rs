@@ -86,7 +86,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let mut all = String::new();
     for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
         build_examples();
-        let peer = task.build_peer();
+        let peer = install(task.peer);
         let tree = tree.make();
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
@@ -115,14 +115,21 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
 const TITLE: &str = "Programs";
 const LATENCY: Duration = Duration::from_millis(1);
 const SKIPPED: &str = "SKIPPED";
-const TO_STRING: &str = "BUG: writing to a `String` failed";
+pub const TO_STRING: &str = "BUG: writing to a `String` failed";
 
 /// Builds the examples into the directory of this program.
-fn build_examples() {
+pub fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo
-        .args(["build", "--release", "--example=find", "--example=du", "--manifest-path"])
+        .args([
+            "build",
+            "--release",
+            "--example=find",
+            "--example=du",
+            "--example=rm",
+            "--manifest-path",
+        ])
         .arg(manifest);
     run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("cannot build the examples");
 }
@@ -189,23 +196,6 @@ fn blocks_of_files(dir: &Path) -> u64 {
 }
 
 impl Task {
-    /// Builds the program of the other crate with the settings of its author, even if `.ci/run`
-    /// uses faster settings. This takes one or two minutes the first time.
-    ///
-    /// The error says which rows are missing, and why.
-    fn build_peer(&self) -> Result<(), String> {
-        let mut cargo = Command::new("cargo");
-        cargo
-            .env_remove("CARGO_PROFILE_RELEASE_LTO")
-            .env_remove("CARGO_PROFILE_RELEASE_CODEGEN_UNITS");
-        cargo
-            .args(["install", "--quiet", "--locked", self.peer, "--root"])
-            .arg(directory().join(PEERS));
-        run(&mut cargo)
-            .map(drop)
-            .map_err(|failure| format!("Without {} its rows are SKIPPED: {failure}\n\n", self.peer))
-    }
-
     /// Returns the commands that run on this machine. A command that is not installed, or lacks an
     /// option, fails.
     fn installed(&self, root: &Path) -> Vec<&'static str> {
@@ -283,6 +273,19 @@ impl Task {
     }
 }
 
+/// Builds the program of another crate with the settings of its author, even if `.ci/run` uses
+/// faster settings. This takes one or two minutes the first time.
+///
+/// The error says which rows are missing, and why.
+pub fn install(peer: &str) -> Result<(), String> {
+    let mut cargo = Command::new("cargo");
+    cargo.env_remove("CARGO_PROFILE_RELEASE_LTO").env_remove("CARGO_PROFILE_RELEASE_CODEGEN_UNITS");
+    cargo.args(["install", "--quiet", "--locked", peer, "--root"]).arg(directory().join(PEERS));
+    run(&mut cargo)
+        .map(drop)
+        .map_err(|failure| format!("Without {peer} its rows are SKIPPED: {failure}\n\n"))
+}
+
 /// Returns the last line that `observer` prints about the command, or `None` if `observer` is
 /// missing.
 ///
@@ -297,11 +300,12 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     String::from_utf8_lossy(&stderr).lines().last().map(String::from)
 }
 
-fn command(name: &str, root: &Path) -> Command {
+/// Returns a command with the path of a tree appended.
+pub fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: `split` gave nothing");
     let mut command = match program {
-        "fdf" | "fdu" => Command::new(directory().join(PEERS).join("bin").join(program)),
+        "fdf" | "fdu" | "rmz" => Command::new(directory().join(PEERS).join("bin").join(program)),
         _ if program.starts_with(OWN) => Command::new(directory().join(program)),
         _ => Command::new(program),
     };

@@ -23,6 +23,7 @@ mod programs;
 #[path = "../../../tests/support/fuse.rs"]
 mod protocol;
 mod readers;
+mod removers;
 mod sleepers;
 mod walkers;
 mod work;
@@ -40,6 +41,9 @@ use std::path::Path;
 fn main() {
     match &*std::env::args().skip(1).collect::<Vec<_>>() {
         [option] if option == sleepers::SLEEP => return sleepers::sleep(),
+        [option, tree] if option == removers::REMOVE => {
+            return std::fs::remove_dir_all(tree).expect("cannot remove the tree");
+        }
         [option, way, threads, root] if option == network::RUN => {
             return network::run_way(way, threads, root);
         }
@@ -139,6 +143,7 @@ fn measure(
     let mut text = [read, pids, sort, walk, work].map(|table| table.to_string()).concat();
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
+    text += &removers::table(arguments);
     text += &network::tables(arguments);
     text += &in_order::table(arguments);
     (text, picture)
