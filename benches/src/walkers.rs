@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 /// The bare walk, which is the base of every other walk. It knows all directories beforehand. It
 /// opens each directory relative to its parent and reads it by the bare loop. It closes a parent
 /// once the last subdirectory is open.
-fn bare_walk(tree: &Tree) -> Contender<'_> {
+pub fn bare_walk(tree: &Tree) -> Contender<'_> {
     let steps = tree.steps();
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     let mut open = Vec::new(); // each with the number of subdirectories that are not yet open
@@ -37,6 +37,11 @@ fn bare_walk(tree: &Tree) -> Contender<'_> {
 
 pub fn lendir(tree: &Tree) -> Contender<'_> {
     Contender::reading("lendir", tree.oracle(UNSORTED), Walking(tree.path()))
+}
+
+pub fn lendir_sorted(tree: &Tree) -> Contender<'_> {
+    let sorted = WalkingSorted { root: tree.path(), listing: Listing::new() };
+    Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted)
 }
 
 struct Walking<'a>(&'a Path);
@@ -124,6 +129,10 @@ impl Reader for OwnedPaths<'_> {
 
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
 
+pub fn standard(tree: &Tree) -> Contender<'_> {
+    Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path()))
+}
+
 /// Descends only after a directory is read and closed. Otherwise a long chain would exhaust the
 /// descriptors.
 struct Recursive<'a>(&'a Path);
@@ -177,16 +186,5 @@ pub fn cores() -> usize {
 
 /// Returns the contenders, the bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
-    let sorted = WalkingSorted { root: tree.path(), listing: Listing::new() };
-    vec![
-        bare_walk(tree),
-        Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
-        lendir(tree),
-        Contender::reading(
-            "lendir, sorted",
-            tree.oracle(Answer::ByDirectory(Order::Sorted)),
-            sorted,
-        ),
-        walk(tree),
-    ]
+    vec![bare_walk(tree), standard(tree), lendir(tree), lendir_sorted(tree), walk(tree)]
 }

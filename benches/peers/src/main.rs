@@ -128,19 +128,11 @@ fn measure(
         }
     }
 
-    let mut walk = Table::new("Walk, other crates");
-    for fixture in trees::Fixture::all() {
-        if asked(&walk, &fixture.label()) {
-            let tree = fixture.make();
-            walk.measure(bench, &tree.label, walking(&tree));
-        }
-    }
-    if arguments.has("--test") && arguments.ask_for(walk.title, agree::LABEL) {
-        println!("{}: {}: {}", walk.title, agree::LABEL, agree::check());
-    }
+    let walks = walks(arguments, bench);
     let work = work::table(arguments, bench);
-    let picture = picture_of_walkers(&walk);
-    let mut text = [read, pids, sort, walk, work].map(|table| table.to_string()).concat();
+    let picture = picture_of_walkers(&walks);
+    let mut text: String =
+        [read, pids, sort].iter().chain(&walks).chain([&work]).map(Table::to_string).collect();
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
     text += &removers::table(arguments);
@@ -163,15 +155,39 @@ fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
     all
 }
 
-fn walking(tree: &Tree) -> Vec<Contender<'_>> {
-    let mut all = own_walkers::all(tree);
-    all.extend(walkers::all(tree));
-    all
+/// Returns the tables about walks of other crates.
+fn walks(arguments: &Arguments, bench: &mut Bench) -> [Table; 3] {
+    let tables = [
+        (
+            "Walk, other crates, one thread",
+            walkers::on_one_thread as fn(&Tree) -> Vec<Contender<'_>>,
+        ),
+        ("Walk, other crates, sorted or with paths", walkers::sorted_or_with_paths),
+        ("Walk, other crates, several threads", walkers::on_several_threads),
+    ];
+    if arguments.has("--test") && arguments.ask_for(tables[0].0, agree::LABEL) {
+        println!("{}: {}: {}", tables[0].0, agree::LABEL, agree::check());
+    }
+    tables.map(|(title, contenders)| {
+        let mut table = Table::new(title);
+        for fixture in trees::Fixture::all() {
+            if arguments.ask_for(title, &fixture.label()) {
+                let tree = fixture.make();
+                table.measure(bench, &tree.label, contenders(&tree));
+            }
+        }
+        table
+    })
 }
 
-fn picture_of_walkers(walk: &Table) -> Option<Picture> {
+/// Returns `None` unless one of the tables has its row.
+fn picture_of_walkers(walks: &[Table]) -> Option<Picture> {
     let tree = trees::Fixture::System("/usr");
-    let ratios = &walk.row(&tree.label())?.ratios;
+    let rows = walks.iter().filter_map(|table| table.row(&tree.label()));
+    let ratios: Vec<_> = rows.flat_map(|row| row.ratios.clone()).collect();
+    if ratios.is_empty() {
+        return None;
+    }
     // The headings of the groups say the same.
     let suffixes = [", sorted", ", paths", ", all cores"];
     let without = |suffix: &str| {

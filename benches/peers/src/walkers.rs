@@ -5,50 +5,62 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
-use lendir_benches::walkers::{cores, lendir_parallel, walk_paths, walk_sorted};
+use lendir_benches::walkers as own;
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Returns the contenders: on one thread, unsorted, sorted and as owned paths, and on a thread for
-/// each core.
-pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
+/// Returns the contenders on one thread, which yield entries in the order of the directories.
+pub fn on_one_thread(tree: &Tree) -> Vec<Contender<'_>> {
     let root = tree.path();
-    let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
-    let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
-    let threads = cores();
+    let oracle = || tree.oracle(Answer::ByEntry(Order::Directory));
     vec![
-        walk_sorted(tree),
-        walk_paths(tree),
-        lendir_parallel(tree),
-        Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
+        own::bare_walk(tree),
+        own::standard(tree),
+        own::lendir(tree),
+        own::walk(tree),
+        Contender::reading("walkdir", oracle(), Walkdir { root, sorted: false }),
+        Contender::reading("ignore", oracle(), Ignore(root)),
+        Contender::reading("jwalk", oracle(), Jwalk { root, threads: Parallelism::Serial }),
+    ]
+}
+
+/// Returns the contenders on one thread that sort, or that yield owned paths.
+pub fn sorted_or_with_paths(tree: &Tree) -> Vec<Contender<'_>> {
+    let root = tree.path();
+    let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
+    vec![
+        own::bare_walk(tree),
+        own::lendir_sorted(tree),
+        own::walk_sorted(tree),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
+        own::walk_paths(tree),
         Contender::reading("walkdir, paths", tree.oracle(Answer::Paths), WalkdirPaths(root)),
         Contender::counting("ferralk, paths", tree.oracle(Answer::Bytes), move || ferralk(root, 1)),
-        Contender::counting("ferralk, all cores", tree.oracle(Answer::Bytes), move || {
-            ferralk(root, threads)
-        }),
-        Contender::reading("ignore", unsorted(), Ignore(root)),
-        Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || {
-            ignore_parallel(root, threads)
-        }),
-        Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
+    ]
+}
+
+/// Returns the contenders on several threads, and the bare walk on one.
+pub fn on_several_threads(tree: &Tree) -> Vec<Contender<'_>> {
+    let (root, cores) = (tree.path(), own::cores());
+    let counting = |name, count: fn(&Path, usize) -> u64, threads| {
+        Contender::counting(name, tree.oracle(Answer::Bytes), move || count(root, threads))
+    };
+    vec![
+        own::bare_walk(tree),
+        own::lendir_parallel(tree),
+        counting("ferralk, all cores", ferralk, cores),
+        counting("ignore, all cores", ignore_parallel, cores),
         Contender::reading(
             "jwalk, all cores",
-            unsorted(),
-            Jwalk { root, threads: Parallelism::RayonNewPool(threads) },
+            tree.oracle(Answer::ByEntry(Order::Directory)),
+            Jwalk { root, threads: Parallelism::RayonNewPool(cores) },
         ),
-        Contender::counting("dua-core, 1 + 1 threads", tree.oracle(Answer::Bytes), move || {
-            dua(root, 1)
-        }),
-        Contender::counting("dua-core, all cores", tree.oracle(Answer::Bytes), move || {
-            dua(root, threads)
-        }),
-        Contender::counting("fdf, 1 + 1 threads", tree.oracle(Answer::Bytes), move || fdf(root, 1)),
-        Contender::counting("fdf, all cores", tree.oracle(Answer::Bytes), move || {
-            fdf(root, threads)
-        }),
+        counting("dua-core, 1 + 1 threads", dua, 1),
+        counting("dua-core, all cores", dua, cores),
+        counting("fdf, 1 + 1 threads", fdf, 1),
+        counting("fdf, all cores", fdf, cores),
     ]
 }
 
