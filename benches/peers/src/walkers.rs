@@ -9,6 +9,7 @@ use lendir_benches::walkers as own;
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Returns the contenders on one thread, which yield entries in the order of the directories.
@@ -57,6 +58,7 @@ pub fn on_several_threads(tree: &Tree) -> Vec<Contender<'_>> {
             tree.oracle(Answer::ByEntry(Order::Directory)),
             Jwalk { root, threads: Parallelism::RayonNewPool(cores) },
         ),
+        counting("jwalk, process_read_dir, all cores", jwalk_process_read_dir, cores),
         counting("dua-core, 1 + 1 threads", dua, 1),
         counting("dua-core, all cores", dua, cores),
         counting("fdf, 1 + 1 threads", fdf, 1),
@@ -172,6 +174,26 @@ pub fn jwalk_sorted(root: &Path, threads: usize) -> u64 {
     let walk = jwalk::WalkDir::new(root).min_depth(1).skip_hidden(false).sort(true);
     let entries = walk.parallelism(Parallelism::RayonNewPool(threads)).into_iter();
     entries.map(|entry| entry.expect("cannot read the directory").file_name().len() as u64).sum()
+}
+
+/// The bytes of all names, added up by the threads that read the directories. This one waits for
+/// them.
+fn jwalk_process_read_dir(root: &Path, threads: usize) -> u64 {
+    let total = Arc::<AtomicU64>::default();
+    let sum = Arc::clone(&total);
+    let walk = jwalk::WalkDir::new(root).min_depth(1).skip_hidden(false);
+    let walk = walk.parallelism(Parallelism::RayonNewPool(threads)).process_read_dir(
+        move |depth, _, (), entries| {
+            if depth.is_some() {
+                let names = entries.iter().flatten().map(|entry| entry.file_name.len() as u64);
+                sum.fetch_add(names.sum(), Relaxed);
+            }
+        },
+    );
+    for entry in walk {
+        entry.expect("cannot read the directory");
+    }
+    total.load(Relaxed)
 }
 
 /// The bytes of all names. `threads` threads walk, and send what they find to this one.
