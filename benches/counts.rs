@@ -39,7 +39,10 @@ fn main() {
         eprintln!("strace is missing or not permitted to trace: system calls are not counted");
     }
     let dir = fastest_root().shape(1024, Names::Pids).make();
-    println!("\n### Allocations and system calls\n\n{}, for each reading:\n", dir.label);
+    println!(
+        "\n### Allocations and system calls\n\n`cargo bench --bench counts`\n\n{}, for each reading:\n",
+        dir.label
+    );
     count(READ, everyone(&dir), dir.path(), has_strace);
     let tree = trees::Fixture::Small.make();
     println!("\n{}, for each walk:\n", tree.label);

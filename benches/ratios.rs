@@ -9,7 +9,7 @@ use criterion::Criterion;
 use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root, roots};
 use lendir_benches::ratio::{Bench, Table, cell};
-use lendir_benches::{Arguments, machine, readers, trees, walkers};
+use lendir_benches::{Arguments, machine, readers, trees, walkers, with_commands};
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -38,9 +38,8 @@ fn main() {
         walk(&mut bench, &arguments),
         by_capacity(&mut bench, &arguments),
     ];
-    for table in &tables {
-        print!("{table}");
-    }
+    let text: String = tables.iter().map(Table::to_string).collect();
+    print!("{}", with_commands(&text, "cargo bench"));
     print_readme(&tables);
 }
 

@@ -71,3 +71,12 @@ pub fn machine() -> String {
         model.unwrap_or(std::env::consts::ARCH)
     )
 }
+
+/// Adds to each heading in Markdown the command that measures its table.
+pub fn with_commands(tables: &str, command: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("### ") {
+        Some(title) => format!("{line}\n\n`{command} -- '{title}'`\n"),
+        None => format!("{line}\n"),
+    };
+    tables.lines().map(line).collect()
+}

@@ -33,7 +33,7 @@ use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Fixture, Names, fastest_root, roots};
 use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::trees::{self, Tree};
-use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers};
+use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers, with_commands};
 use picture::{Group, Picture};
 use programs::Program;
 use std::path::Path;
@@ -60,7 +60,8 @@ fn main() {
     for sentence in missing {
         println!("\n{sentence}");
     }
-    print!("{tables}");
+    let command = "cargo run --release --manifest-path benches/peers/Cargo.toml";
+    print!("{}", with_commands(&tables, command));
     if let Some(picture) = picture {
         draw(&picture, &arguments);
     }
