@@ -2,7 +2,7 @@
 //! of other crates, which are built first, and installed programs. They run on /usr, with warm and
 //! with cold caches, and on a file system that takes a millisecond for each request.
 
-use crate::fuse::{POINT, Server, Shape};
+use crate::fuse::{POINT, Server, Service, Shape};
 use crate::programs::{directory, run};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, Work};
@@ -23,7 +23,7 @@ const OWN: &str = "examples/";
 /// The directory for the programs of other crates.
 const PEERS: &str = "peers";
 
-/// A set of commands that do the same work. The path of a tree is appended to each command.
+/// A set of commands that do the same work on a tree.
 struct Task {
     name: &'static str,
     /// The crate whose program is built, and its version.
@@ -82,7 +82,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let is_test = arguments.has("--test");
     let tree = if is_test { Fixture::Small } else { Fixture::System("/usr") };
     // A file system that takes a millisecond for each request.
-    let shape = Shape { levels: if is_test { 1 } else { 3 } };
+    let shape = Shape::of_tens(if is_test { 1 } else { 3 });
     let mut all = String::new();
     for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
         build_examples();
@@ -257,7 +257,7 @@ impl Task {
     /// Runs each command once, because nearly all of the time is the server's sleep, which hardly
     /// varies. Returns SKIPPED if this process is not permitted to mount, or there is no FUSE.
     fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
-        let server = Server::mount(shape, LATENCY);
+        let server = Server::mount(Service::slow(shape, LATENCY));
         let cells = |name: &&'static str| {
             let server = server.as_ref().ok()?;
             let (output, seen) = server.observe(|| run(&mut command(name, POINT.as_ref())));
@@ -300,8 +300,9 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     String::from_utf8_lossy(&stderr).lines().last().map(String::from)
 }
 
-/// Returns a command with the path of a tree appended.
+/// Returns the command. The root takes the place of `{}`, or is the last argument.
 pub fn command(name: &str, root: &Path) -> Command {
+    let name = if name.contains("{}") { name.into() } else { format!("{name} {{}}") };
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: `split` gave nothing");
     let mut command = match program {
@@ -309,7 +310,8 @@ pub fn command(name: &str, root: &Path) -> Command {
         _ if program.starts_with(OWN) => Command::new(directory().join(program)),
         _ => Command::new(program),
     };
-    command.args(words).arg(root);
+    let root = root.as_os_str();
+    command.args(words.map(|word| if word == "{}" { root } else { word.as_ref() }));
     command
 }
 

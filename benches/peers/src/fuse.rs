@@ -1,16 +1,19 @@
 //! A file system that takes a fixed time for each request, like a network file system. This process
-//! serves it through `/dev/fuse`. It does not know who reads it.
+//! serves it through `/dev/fuse`, and counts the requests of each kind. It does not know who reads
+//! it.
 
 use crate::protocol::{
     self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
     RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at, words,
 };
+use lendir_benches::ratio::time;
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
 use rustix::thread::{UnshareFlags, set_current_timer_slack, unshare_unsafe};
 use std::ffi::CString;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU64;
@@ -29,32 +32,46 @@ use std::time::{Duration, Instant};
 /// end.
 pub const POINT: &str = "/mnt";
 
-/// The shape of a tree: 10 directories in each directory, down to this level, and 10 files in each
-/// directory.
+/// The shape of a tree: each directory has so many files, and down to this level so many
+/// directories.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub levels: u32,
+    pub directories: u64,
+    pub files: u64,
 }
 
-const DIRECTORIES: u64 = 10;
-const FILES: u64 = 10;
-
-/// The size on disk of each file and of each directory.
+/// The size of each file and of each directory, also on disk.
 const KIBIBYTES: u64 = 4;
 
 impl Shape {
+    /// Returns a tree with ten directories and ten files in each directory.
+    pub fn of_tens(levels: u32) -> Self {
+        Self { levels, directories: 10, files: 10 }
+    }
+
     /// Returns the number of directories, including the root.
     pub fn directories(self) -> u64 {
-        (0..=self.levels).map(|level| DIRECTORIES.pow(level)).sum()
+        (0..=self.levels).map(|level| self.directories.pow(level)).sum()
     }
 
     pub fn files(self) -> u64 {
-        self.directories() * FILES
+        self.directories() * self.files
     }
 
-    /// Returns the bytes of all names below the root, which have two bytes each.
+    /// Returns the number of directories and files below the root.
+    pub fn entries(self) -> u64 {
+        self.directories() - 1 + self.files()
+    }
+
+    /// Returns the bytes of all names below the root.
     pub fn bytes_of_names(self) -> u64 {
-        2 * (self.directories() - 1 + self.files())
+        let bytes = |range: std::ops::Range<u64>| {
+            range.map(|index| self.name_of(index).len() as u64).sum::<u64>()
+        };
+        let first_file = self.directories;
+        (self.directories() - self.directories.pow(self.levels)) * bytes(0..first_file)
+            + self.directories() * bytes(first_file..first_file + self.files)
     }
 
     pub fn kibibytes(self) -> u64 {
@@ -66,55 +83,99 @@ impl Shape {
     }
 }
 
-/// The number of a node. It encodes the path: after the 1 of the root, five bits for each
+/// The number of a node. It encodes the path: after the 1 of the root, `Shape::step` bits for each
 /// component. So the server remembers nothing.
 #[derive(Clone, Copy)]
 struct Node(u64);
 
-const STEP: u32 = 5;
-
-impl Node {
-    fn level(self) -> u32 {
-        self.0.ilog2() / STEP
-    }
-
-    fn below(self, index: u64) -> Self {
-        Self(self.0 << STEP | index)
-    }
-
-    fn is_directory(self) -> bool {
-        self.level() == 0 || self.0 % (1 << STEP) < DIRECTORIES
-    }
-}
-
 impl Shape {
-    /// Returns the numbers of the entries. The first `DIRECTORIES` numbers are reserved for
+    fn step(self) -> u32 {
+        u64::BITS - (self.directories + self.files).leading_zeros()
+    }
+
+    fn level(self, node: Node) -> u32 {
+        node.0.ilog2() / self.step()
+    }
+
+    fn below(self, directory: Node, index: u64) -> Node {
+        Node(directory.0 << self.step() | index)
+    }
+
+    fn is_directory(self, node: Node) -> bool {
+        self.level(node) == 0 || node.0 % (1 << self.step()) < self.directories
+    }
+
+    /// Returns the numbers of the entries. The first `directories` numbers are reserved for
     /// directories.
     fn indices(self, directory: Node) -> std::ops::Range<u64> {
-        let first = if directory.level() < self.levels { 0 } else { DIRECTORIES };
-        first..DIRECTORIES + FILES
+        let first = if self.level(directory) < self.levels { 0 } else { self.directories };
+        first..self.directories + self.files
     }
 
     fn look_up(self, directory: Node, name: &[u8]) -> Option<Node> {
-        self.indices(directory)
-            .find(|&index| name_of(index) == name)
-            .map(|index| directory.below(index))
+        let (kind, digits) = name.split_first()?;
+        let number: u64 = str::from_utf8(digits).ok()?.parse().ok()?;
+        let index = if *kind == b'd' { number } else { self.directories.checked_add(number)? };
+        let is_entry = self.indices(directory).contains(&index) && self.name_of(index) == name;
+        is_entry.then(|| self.below(directory, index))
+    }
+
+    /// Returns `d0`, `d1` and so on for directories, and `f0`, `f1` and so on for files.
+    fn name_of(self, index: u64) -> Vec<u8> {
+        match index.checked_sub(self.directories) {
+            None => format!("d{index}"),
+            Some(file) => format!("f{file}"),
+        }
+        .into_bytes()
     }
 }
 
-/// Returns `d0` to `d9` for directories, and `f0` to `f9` for files.
-fn name_of(index: u64) -> [u8; 2] {
-    let digit = |number| b"0123456789"[usize::try_from(number).expect("BUG: over 32 bits")];
-    if index < DIRECTORIES { [b'd', digit(index)] } else { [b'f', digit(index - DIRECTORIES)] }
+/// The tree that a server serves, and how.
+#[derive(Clone, Copy)]
+pub struct Service {
+    pub shape: Shape,
+    pub latency: Duration,
+    /// Whether the server answers READDIRPLUS, and the kernel decides when to ask for it, which is
+    /// the default of libfuse.
+    pub plus: bool,
+    /// The number of seconds for which the kernel may keep what it was told. With 0 it asks again
+    /// each time.
+    pub ttl: u64,
+}
+
+impl Service {
+    /// Returns the service of a server that makes everything slow: the kernel may keep nothing, and
+    /// has to ask for each entry by itself.
+    pub fn slow(shape: Shape, latency: Duration) -> Self {
+        Self { shape, latency, plus: false, ttl: 0 }
+    }
+}
+
+/// Gives the calling thread, and the programs that it starts, mounts of their own.
+pub fn own_mounts() -> io::Result<()> {
+    // SAFETY: the thread keeps its table of descriptors; only its mounts and its working directory
+    // become its own.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
 /// The mounted file system. It is unmounted on drop. If this process is killed, its namespace ends,
 /// and the mount with it.
 pub struct Server {
     latency: Duration,
-    waited_for: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     threads: Vec<JoinHandle<()>>,
 }
+
+/// The operations that programs wait for, each with its letter in a table.
+const COUNTED: [(u32, char); 5] =
+    [(READDIRPLUS, 'P'), (READDIR, 'R'), (LOOKUP, 'L'), (GETATTR, 'G'), (OPENDIR, 'O')];
+
+/// The number of requests of each kind, in the order of [`COUNTED`], and at the end of others.
+type Counts = [AtomicU64; COUNTED.len() + 1];
+
+/// The meaning of the letters that `Observed` shows.
+pub const LETTERS: &str = "P: READDIRPLUS, R: READDIR, L: LOOKUP, G: GETATTR, O: OPENDIR";
 
 /// The facts that the server observes about a program.
 pub struct Observed {
@@ -123,17 +184,24 @@ pub struct Observed {
     pub requests: u64,
     /// The average number of requests that waited at once, if each took no longer than the latency.
     pub at_once: f64,
+    counts: [u64; COUNTED.len() + 1],
+}
+
+/// Shows the time, and the number of requests of each kind that was made.
+impl fmt::Display for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&time(self.seconds))?;
+        let mut counted = COUNTED.iter().zip(self.counts).filter(|(_, count)| *count > 0);
+        counted.try_for_each(|((_, letter), count)| write!(f, ", {count} {letter}"))
+    }
 }
 
 impl Server {
     /// Mounts the file system for the calling thread and the programs that it starts. They wait for
     /// each answer at least for the latency.
-    pub fn mount(shape: Shape, latency: Duration) -> io::Result<Self> {
+    pub fn mount(service: Service) -> io::Result<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
-        // SAFETY: the thread keeps its table of descriptors; only its mounts and its working
-        // directory become its own.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
-        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        own_mounts()?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
         mount(
             "lendir",
@@ -143,11 +211,11 @@ impl Server {
             &*CString::new(options).expect("BUG: an inner NUL"),
         )?;
 
-        let (device, waited_for) = (Arc::new(device), Arc::<AtomicU64>::default());
+        let (device, counts) = (Arc::new(device), Arc::<Counts>::default());
         let (waiting, due) = mpsc::channel();
         let receiver = {
-            let (device, waited_for) = (Arc::clone(&device), Arc::clone(&waited_for));
-            thread::spawn(move || receive(shape, latency, &device, &waited_for, &waiting))
+            let (device, counts) = (Arc::clone(&device), Arc::clone(&counts));
+            thread::spawn(move || service.receive(&device, &counts, &waiting))
         };
         let sender = thread::spawn(move || {
             // A sleep takes up to 50 µs longer by default.
@@ -157,18 +225,20 @@ impl Server {
                 Answer::send_when_due(answer, &device);
             }
         });
-        Ok(Self { latency, waited_for, threads: vec![receiver, sender] })
+        Ok(Self { latency: service.latency, counts, threads: vec![receiver, sender] })
     }
 
     /// Observes the programs that `run` starts and waits for.
     pub fn observe<T>(&self, run: impl FnOnce() -> T) -> (T, Observed) {
-        let (before, begin) = (self.waited_for.load(Relaxed), Instant::now());
+        let counts = || self.counts.each_ref().map(|count| count.load(Relaxed));
+        let (before, begin) = (counts(), Instant::now());
         let result = run();
-        let (seconds, requests) =
-            (begin.elapsed().as_secs_f64(), self.waited_for.load(Relaxed) - before);
+        let (seconds, mut counts) = (begin.elapsed().as_secs_f64(), counts());
+        counts.iter_mut().zip(before).for_each(|(count, before)| *count -= before);
+        let requests = counts.iter().sum();
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
         let at_once = requests as f64 * self.latency.as_secs_f64() / seconds;
-        (result, Observed { seconds, requests, at_once })
+        (result, Observed { seconds, requests, at_once, counts })
     }
 }
 
@@ -187,6 +257,15 @@ impl Drop for Server {
 /// Lookups and readings of one directory may overlap, as with libfuse.
 const PARALLEL_DIROPS: u32 = 1 << 18;
 
+/// One request may ask for up to 1 MiB of entries.
+const MAX_PAGES: u32 = 1 << 22;
+
+/// The server answers READDIRPLUS, and the kernel asks for it while entries are queried.
+const READDIRPLUS_AUTO: u32 = 1 << 13 | 1 << 14;
+
+/// READDIR, with the answer to a LOOKUP before each record.
+const READDIRPLUS: u32 = 44;
+
 /// An answer that a program waits for.
 struct Answer {
     due: Instant,
@@ -203,64 +282,67 @@ impl Answer {
     }
 }
 
-fn receive(
-    shape: Shape,
-    latency: Duration,
-    mut device: &File,
-    waited_for: &AtomicU64,
-    waiting: &mpsc::Sender<Answer>,
-) {
-    let mut request = vec![0; 64 * 1024];
-    loop {
-        let len = match device.read(&mut request) {
-            Ok(len) => len,
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => return, // unmounted
-            Err(_) => continue, // the request was taken back
-        };
-        let due = Instant::now() + latency;
-        let (header, body) = request[..len].split_at(40);
-        let (operation, unique, node) =
-            (u32_at(header, 4), u64_at(header, 8), Node(u64_at(header, 16)));
-        let answer = || shape.answer(operation, node, body).map_err(Errno::raw_os_error);
-        match operation {
-            FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected
-            INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // no program waits for these
-            _ => {
-                waited_for.fetch_add(1, Relaxed);
-                let answer = Answer { due, unique, body: answer() };
-                waiting.send(answer).expect("the thread that sends the answers panicked");
+impl Service {
+    fn receive(self, mut device: &File, counts: &Counts, waiting: &mpsc::Sender<Answer>) {
+        let mut request = vec![0; 64 * 1024];
+        loop {
+            let len = match device.read(&mut request) {
+                Ok(len) => len,
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => return, // unmounted
+                Err(_) => continue, // the request was taken back
+            };
+            let due = Instant::now() + self.latency;
+            let (header, body) = request[..len].split_at(40);
+            let (operation, unique, node) =
+                (u32_at(header, 4), u64_at(header, 8), Node(u64_at(header, 16)));
+            let answer = || self.answer(operation, node, body).map_err(Errno::raw_os_error);
+            match operation {
+                FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected
+                INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // no program waits for these
+                _ => {
+                    let kind = COUNTED.iter().position(|(counted, _)| *counted == operation);
+                    counts[kind.unwrap_or(COUNTED.len())].fetch_add(1, Relaxed);
+                    let answer = Answer { due, unique, body: answer() };
+                    waiting.send(answer).expect("the thread that sends the answers panicked");
+                }
             }
         }
     }
-}
 
-impl Shape {
-    /// Returns an answer. All answers expire at once, so the kernel requests everything again.
     fn answer(self, operation: u32, node: Node, body: &[u8]) -> Result<Vec<u8>, Errno> {
         match operation {
-            INIT => Ok(init(PARALLEL_DIROPS)),
+            INIT => {
+                let plus = if self.plus { READDIRPLUS_AUTO } else { 0 };
+                Ok(init(PARALLEL_DIROPS | MAX_PAGES | plus))
+            }
             LOOKUP => {
                 let name = body.strip_suffix(b"\0").expect("LOOKUP without a NUL at the end");
-                let below = self.look_up(node, name).ok_or(Errno::NOENT)?;
-                Ok([longs(&[below.0, 0, 0, 0, 0]), self.attributes(below)].concat())
+                Ok(self.found(self.shape.look_up(node, name).ok_or(Errno::NOENT)?))
             }
-            GETATTR => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+            GETATTR => Ok([longs(&[self.ttl, 0]), self.shape.attributes(node)].concat()),
             STATFS => Ok(statfs()),
             OPENDIR => Ok(longs(&[0, 0])),
-            READDIR => Ok(self.records(node, u64_at(body, 8), u32_at(body, 16) as usize)),
+            READDIR | READDIRPLUS => Ok(self.records(operation, node, body)),
             RELEASEDIR | DESTROY => Ok(Vec::new()),
             _ => Err(Errno::NOSYS),
         }
     }
 
-    /// Returns the records from `offset` on that fit into `size`. The offset of a record is its
-    /// index plus 1.
-    fn records(self, directory: Node, offset: u64, size: usize) -> Vec<u8> {
-        let mut records = Vec::new();
-        for index in self.indices(directory).filter(|&index| index >= offset) {
-            let below = directory.below(index);
-            let d_type = if below.is_directory() { libc::DT_DIR } else { libc::DT_REG };
-            let record = protocol::record(below.0, index + 1, &name_of(index), d_type);
+    /// Returns the answer to the lookup of a node.
+    fn found(self, node: Node) -> Vec<u8> {
+        [longs(&[node.0, 0, self.ttl, self.ttl, 0]), self.shape.attributes(node)].concat()
+    }
+
+    /// Returns the records from the offset in `body` on that fit into its size. The offset of a
+    /// record is its index plus 1.
+    fn records(self, operation: u32, directory: Node, body: &[u8]) -> Vec<u8> {
+        let (shape, offset, size) = (self.shape, u64_at(body, 8), u32_at(body, 16) as usize);
+        let (mut records, indices) = (Vec::new(), shape.indices(directory));
+        for index in offset.max(indices.start)..indices.end {
+            let below = shape.below(directory, index);
+            let d_type = if shape.is_directory(below) { libc::DT_DIR } else { libc::DT_REG };
+            let mut record = if operation == READDIRPLUS { self.found(below) } else { Vec::new() };
+            record.extend(protocol::record(below.0, index + 1, &shape.name_of(index), d_type));
             if records.len() + record.len() > size {
                 break;
             }
@@ -268,12 +350,15 @@ impl Shape {
         }
         records
     }
+}
 
+impl Shape {
     fn attributes(self, node: Node) -> Vec<u8> {
-        let (mode, links) = match (node.is_directory(), node.level() < self.levels) {
+        let subdirectories = u32::try_from(self.directories).expect("BUG: 2^32 directories");
+        let (mode, links) = match (self.is_directory(node), self.level(node) < self.levels) {
             (false, _) => (libc::S_IFREG | 0o644, 1),
             (true, false) => (libc::S_IFDIR | 0o755, 2),
-            (true, true) => (libc::S_IFDIR | 0o755, 12),
+            (true, true) => (libc::S_IFDIR | 0o755, 2 + subdirectories),
         };
         let sizes = longs(&[node.0, KIBIBYTES * 1024, KIBIBYTES * 2, 0, 0, 0]);
         [sizes, words(&[0, 0, 0, mode, links, 0, 0, 0, 4096, 0])].concat()

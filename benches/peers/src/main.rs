@@ -15,6 +15,7 @@ mod answers;
 mod commands;
 mod fuse;
 mod in_order;
+mod metadata;
 mod monitors;
 mod network;
 mod picture;
@@ -47,6 +48,7 @@ fn main() {
         [option, way, threads, root] if option == network::RUN => {
             return network::run_way(way, threads, root);
         }
+        [option, way, root] if option == metadata::QUERY => return metadata::query(way, root),
         [option, question, way, times, root] if option == monitors::ANSWER => {
             return monitors::answer(question, way, times, root);
         }
@@ -137,6 +139,7 @@ fn measure(
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
     text += &removers::table(arguments);
+    text += &metadata::tables(arguments);
     text += &network::tables(arguments);
     text += &in_order::table(arguments);
     (text, picture)

@@ -2,7 +2,7 @@
 //! There a walk is as fast as many of its threads wait for an answer at the same time.
 
 use crate::commands::bytes_of_names;
-use crate::fuse::{Observed, POINT, Server, Shape};
+use crate::fuse::{Observed, POINT, Server, Service, Shape};
 use crate::programs::run;
 use crate::walkers::{dua, ignore_parallel, jwalk_sorted, read_ahead};
 use lendir_benches::ratio::time;
@@ -126,7 +126,7 @@ pub fn tables(arguments: &Arguments) -> String {
     };
     let mut rows = String::new();
     for &(levels, short, long) in sizes {
-        let shape = Shape { levels };
+        let shape = Shape::of_tens(levels);
         let label =
             |threads: usize| format!("{threads} threads, {} directories", shape.directories());
         let long = if arguments.is_long() { long } else { &[] };
@@ -137,7 +137,7 @@ pub fn tables(arguments: &Arguments) -> String {
             continue;
         }
         // The mount is in the namespace of one thread, and ends with this thread.
-        let measure = || match Server::mount(shape, LATENCY) {
+        let measure = || match Server::mount(Service::slow(shape, LATENCY)) {
             Ok(server) => all
                 .iter()
                 .map(|&threads| row(&server, shape, &label(threads), threads, is_test))
@@ -188,7 +188,7 @@ fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool
         seen.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         seen.get(seen.len() / 2).map_or_else(
             || "SKIPPED".into(),
-            |Observed { seconds, requests, at_once }| {
+            |Observed { seconds, requests, at_once, .. }| {
                 format!("{}, {requests}, {at_once:.1}", time(*seconds))
             },
         )
