@@ -2,7 +2,7 @@
 //! of other crates, which are built first, and installed programs. They run on /usr, with warm and
 //! with cold caches, and on a file system that takes a millisecond for each request.
 
-use crate::fuse::{POINT, Server, Service, Shape};
+use crate::fuse::{LETTERS, POINT, Server, Service, Shape};
 use crate::programs::{directory, run};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, Work};
@@ -41,7 +41,9 @@ const TASKS: [Task; 2] = [
             "examples/find -j 8",
             "examples/find -j 32",
             "find",
+            "find {} -size -9G",
             "bfs",
+            "bfs -size -9G",
             "fdfind -u -j1 .",
             "fdfind -u -j2 .",
             "fdfind -u -j8 .",
@@ -90,16 +92,17 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         let tree = tree.make();
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
-        // The mount is in the namespace of one thread, which ends with this thread.
+        // The mounts are in the namespace of one thread, which ends with this thread.
         let slow = thread::spawn(move || task.on_slow(shape))
             .join()
             .expect("the thread that measures panicked");
         let (place, directories, files) = (&tree.label, shape.directories(), shape.files());
         write!(
             all,
-            "\n### {TITLE}: {}\n\n{}Slow: {directories} directories and {files} files on FUSE, {LATENCY:?} a request\n\n\
-             | | {place} | system calls | peak memory | cold caches | slow | requests waited for | at once |\n\
-             |---|---|---|---|---|---|---|---|\n",
+            "\n### {TITLE}: {}\n\n{}Slow: {directories} directories and {files} files on FUSE, {LATENCY:?} a request; \
+             with READDIRPLUS: answers are kept for {TTL} s, and requests are shown by kind ({LETTERS})\n\n\
+             | | {place} | system calls | peak memory | cold caches | slow | requests waited for | at once | with READDIRPLUS |\n\
+             |---|---|---|---|---|---|---|---|---|\n",
             task.name,
             peer.err().unwrap_or_default()
         )
@@ -114,6 +117,8 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
 
 const TITLE: &str = "Programs";
 const LATENCY: Duration = Duration::from_millis(1);
+/// The seconds for which the kernel may keep what the server with READDIRPLUS told.
+const TTL: u64 = 60;
 const SKIPPED: &str = "SKIPPED";
 pub const TO_STRING: &str = "BUG: writing to a `String` failed";
 
@@ -167,13 +172,14 @@ impl Output {
         }
     }
 
-    /// Returns the answer for [`POINT`].
-    fn on_slow(self, shape: Shape) -> u64 {
-        match self {
+    /// Returns `true` if the output is right for [`POINT`].
+    fn is_right_on_slow(self, output: &[u8], shape: Shape) -> bool {
+        let right = match self {
             Self::Paths => shape.bytes_of_names(),
             Self::Usage => shape.kibibytes(),
             Self::UsageOfFiles => shape.kibibytes_of_files(),
-        }
+        };
+        self.answer(output, POINT.as_ref()) == right
     }
 }
 
@@ -254,21 +260,28 @@ impl Task {
         seconds.into_iter().map(cell).collect()
     }
 
-    /// Runs each command once, because nearly all of the time is the server's sleep, which hardly
-    /// varies. Returns SKIPPED if this process is not permitted to mount, or there is no FUSE.
-    fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
-        let server = Server::mount(Service::slow(shape, LATENCY));
-        let cells = |name: &&'static str| {
-            let server = server.as_ref().ok()?;
+    /// Runs each command once, on a mount of its own, because nearly all of the time is the
+    /// server's sleep, which hardly varies. Returns SKIPPED if this process is not permitted to
+    /// mount, or there is no FUSE.
+    fn on_slow(&self, shape: Shape) -> Vec<[String; 4]> {
+        let slow = Service::slow(shape, LATENCY);
+        let observe = |name: &str, service| {
+            let server = Server::mount(service).ok()?;
             let (output, seen) = server.observe(|| run(&mut command(name, POINT.as_ref())));
-            let printed = Output::of(name);
-            let answer = printed.answer(&output.ok()?.stdout, POINT.as_ref());
-            assert_eq!(answer, printed.on_slow(shape), "{name} gives a wrong answer");
-            Some([time(seen.seconds), seen.requests.to_string(), format!("{:.1}", seen.at_once)])
+            let output = output.ok()?.stdout;
+            let is_right = Output::of(name).is_right_on_slow(&output, shape);
+            assert!(is_right, "{name} gives a wrong answer");
+            Some(seen)
+        };
+        let cells = |name: &&'static str| {
+            let seen = observe(name, slow)?;
+            let with_plus = observe(name, Service { plus: true, ttl: TTL, ..slow })?;
+            let [requests, at_once] = [seen.requests.to_string(), format!("{:.1}", seen.at_once)];
+            Some([time(seen.seconds), requests, at_once, with_plus.to_string()])
         };
         self.commands
             .iter()
-            .map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from)))
+            .map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 4].map(String::from)))
             .collect()
     }
 }
