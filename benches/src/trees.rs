@@ -2,7 +2,7 @@
 //! walked.
 
 use crate::contender::{Oracle, hash};
-use crate::directories::{fastest_root, file_system, records};
+use crate::directories::{fastest_root, file_system, records, roots};
 use std::ffi::{CString, OsStr};
 use std::fs::{File, create_dir};
 use std::os::unix::ffi::OsStrExt;
@@ -173,6 +173,8 @@ pub enum Fixture {
     Uneven,
     /// 1000 directories with one file each.
     Many,
+    /// 100 directories that have a `.gitignore` each, and about 300 files. It is on a disk.
+    Repositories,
     System(&'static str),
 }
 
@@ -190,6 +192,9 @@ impl Fixture {
             Self::Flat => format!("{file_system}, 2000 files in one directory"),
             Self::Uneven => format!("{file_system}, a directory with 2000 files among 40 with 25"),
             Self::Many => format!("{file_system}, 1000 directories with one file"),
+            Self::Repositories => {
+                format!("{}, 100 directories with a .gitignore", roots()[0].file_system)
+            }
             Self::System(path) => path.into(),
         }
     }
@@ -199,7 +204,8 @@ impl Fixture {
         if let Self::System(path) = self {
             return Tree::at(label, path.into());
         }
-        let made = fastest_root().temporary();
+        let root = if let Self::Repositories = self { &roots()[0] } else { &fastest_root() };
+        let made = root.temporary();
         match self {
             Self::Small => fill_levels(made.path(), 2),
             Self::Large => (0..4).for_each(|index| fill(&directory(made.path(), index), 5000)),
@@ -210,6 +216,9 @@ impl Fixture {
                 }
             }
             Self::Many => (0..1000).for_each(|index| fill(&directory(made.path(), index), 1)),
+            Self::Repositories => {
+                (0..100).for_each(|index| fill_repository(&directory(made.path(), index)));
+            }
             Self::Chain | Self::System(_) => {
                 drop((0..1000).fold(made.path().to_owned(), |parent, _| {
                     fill(&parent, 1);
@@ -238,4 +247,25 @@ fn fill(dir: &Path, files: usize) {
     for index in 0..files {
         File::create_new(dir.join(format!("file_{index:011}"))).expect("cannot make the file");
     }
+}
+
+/// Fills a directory with files that its `.gitignore` excludes, in several ways, and others.
+fn fill_repository(dir: &Path) {
+    const RULES: &str = "# rules\n/target/\n*.o\n!keep.o\n/d1/*.log\nd2/**/a.md\n!.shown\n";
+    let make = |path: PathBuf| drop(File::create_new(path).expect("cannot make the file"));
+    std::fs::write(dir.join(".gitignore"), RULES).expect("cannot make the file");
+    for hidden in [".hidden", ".shown"] {
+        make(dir.join(hidden));
+    }
+    for index in 0..10 {
+        let source = directory(dir, index);
+        fill(&source, 10);
+        for name in ["main.o", "keep.o", "build.log", "a.md", "target", ".shown"] {
+            make(source.join(name));
+        }
+        make(directory(&source, 0).join("a.md"));
+    }
+    let target = dir.join("target");
+    create_dir(&target).expect("cannot make the directory");
+    fill(&target, 100);
 }

@@ -1,11 +1,11 @@
 //! Measures whole programs that list a tree or add up its sizes: the examples of `lendir`, programs
-//! of other crates, which are built first, and installed programs. They run on /usr, with warm and
-//! with cold caches, and on a file system that takes a millisecond for each request.
+//! of other crates, which are built first, and installed programs. They run with warm and with cold
+//! caches, and on a file system that takes a millisecond for each request.
 
 use crate::fuse::{LETTERS, POINT, Server, Service, Shape};
 use crate::programs::{directory, run};
 use lendir_benches::Arguments;
-use lendir_benches::contender::{Contender, Oracle, Work};
+use lendir_benches::contender::{Contender, Oracle, Work, hash};
 use lendir_benches::ratio::{Bench, cell, time};
 use lendir_benches::trees::{Answer, Fixture, Tree};
 use std::fmt::Write;
@@ -17,8 +17,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The prefix of commands that are examples of `lendir`. They are built first.
-const OWN: &str = "examples/";
+/// Returns `true` for an example of `lendir`, and for `files` of this package, which are built first.
+fn is_own(name: &str) -> bool {
+    name.starts_with("examples/") || name.starts_with("files")
+}
 
 /// The directory for the programs of other crates.
 const PEERS: &str = "peers";
@@ -28,13 +30,16 @@ struct Task {
     name: &'static str,
     /// The crate whose program is built, and its version.
     peer: &'static str,
+    /// The tree with warm and with cold caches.
+    tree: Fixture,
     commands: &'static [&'static str],
 }
 
-const TASKS: [Task; 2] = [
+const TASKS: [Task; 3] = [
     Task {
         name: "find",
         peer: "fdf@0.9.8",
+        tree: Fixture::System("/usr"),
         commands: &[
             "examples/find -j 1",
             "examples/find -j 2",
@@ -56,6 +61,7 @@ const TASKS: [Task; 2] = [
     Task {
         name: "du",
         peer: "fdu@0.5.0",
+        tree: Fixture::System("/usr"),
         commands: &[
             "examples/du -s -j 1",
             "examples/du -s -j 2",
@@ -66,12 +72,27 @@ const TASKS: [Task; 2] = [
             "fdu --no-gitignore --view=summary --format=json",
         ],
     },
+    Task {
+        name: "files",
+        peer: "ripgrep@15.2.0",
+        tree: Fixture::Repositories,
+        commands: &[
+            "rg --files --no-require-git -j1",
+            "rg --files --no-require-git -j2",
+            "rg --files --no-require-git -j8",
+            "files -j 1",
+            "files -j 2",
+            "files -j 8",
+        ],
+    },
 ];
 
 /// The output of a command.
 #[derive(Clone, Copy)]
 enum Output {
     Paths,
+    /// The paths of some files, in any order.
+    Files,
     /// The size of the tree on disk, in KiB.
     Usage,
     /// The size of the contents of its files: without directories and links. A file with two links
@@ -82,13 +103,16 @@ enum Output {
 /// Returns a table in Markdown for each task.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let is_test = arguments.has("--test");
-    let tree = if is_test { Fixture::Small } else { Fixture::System("/usr") };
     // A file system that takes a millisecond for each request.
     let shape = Shape::of_tens(if is_test { 1 } else { 3 });
     let mut all = String::new();
     for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
-        build_examples();
+        build_own();
         let peer = install(task.peer);
+        let tree = match task.tree {
+            Fixture::System(_) if is_test => Fixture::Small,
+            tree => tree,
+        };
         let tree = tree.make();
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
@@ -122,21 +146,19 @@ const TTL: u64 = 60;
 const SKIPPED: &str = "SKIPPED";
 pub const TO_STRING: &str = "BUG: writing to a `String` failed";
 
-/// Builds the examples into the directory of this program.
-pub fn build_examples() {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    let mut cargo = Command::new("cargo");
-    cargo
-        .args([
-            "build",
-            "--release",
-            "--example=find",
-            "--example=du",
-            "--example=rm",
-            "--manifest-path",
-        ])
-        .arg(manifest);
-    run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("cannot build the examples");
+/// Builds the examples, and `files`, into the directory of this program.
+pub fn build_own() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples = ["--example=find", "--example=du", "--example=rm"];
+    for (manifest, targets) in [
+        (package.join("../../Cargo.toml"), &examples[..]),
+        (package.join("Cargo.toml"), &["--bin=files"]),
+    ] {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["build", "--release", "--manifest-path"]).arg(manifest).args(targets);
+        run(cargo.arg("--target-dir").arg(directory().join("..")))
+            .expect("cannot build the programs");
+    }
 }
 
 impl Output {
@@ -144,14 +166,20 @@ impl Output {
         match name.split(' ').next() {
             Some("examples/du" | "du") => Self::Usage,
             Some("fdu") => Self::UsageOfFiles,
+            Some("files" | "rg") => Self::Files,
             _ => Self::Paths,
         }
     }
 
-    /// Returns the bytes of all names, or the KiB.
+    /// Returns the bytes of all names, the hash of the sorted lines, or the KiB.
     fn answer(self, output: &[u8], root: &Path) -> u64 {
         match self {
             Self::Paths => bytes_of_names(output, root),
+            Self::Files => {
+                let mut lines: Vec<_> = output.split(|byte| *byte == b'\n').collect();
+                lines.sort_unstable();
+                hash(lines)
+            }
             Self::Usage => number(output, ""),
             Self::UsageOfFiles => number(output, "\"allocated\": ") / 1024,
         }
@@ -160,6 +188,12 @@ impl Output {
     fn oracle(self, tree: &Tree) -> Oracle<'_> {
         match self {
             Self::Paths => tree.oracle(Answer::Bytes),
+            // The same as `rg --files`, if it could be built.
+            Self::Files => Oracle::new(&tree.label, false, move || {
+                let output = run(&mut command("rg --files --no-require-git", tree.path()))
+                    .or_else(|_| run(&mut command("files", tree.path())));
+                self.answer(&output.expect("`files` failed").stdout, tree.path())
+            }),
             Self::Usage => Oracle::new(&tree.label, false, || {
                 number(
                     &run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout,
@@ -175,6 +209,10 @@ impl Output {
     /// Returns `true` if the output is right for [`POINT`].
     fn is_right_on_slow(self, output: &[u8], shape: Shape) -> bool {
         let right = match self {
+            Self::Files => {
+                let lines = output.split(|byte| *byte == b'\n').count() - 1;
+                return lines as u64 == shape.files();
+            }
             Self::Paths => shape.bytes_of_names(),
             Self::Usage => shape.kibibytes(),
             Self::UsageOfFiles => shape.kibibytes_of_files(),
@@ -206,7 +244,7 @@ impl Task {
     /// option, fails.
     fn installed(&self, root: &Path) -> Vec<&'static str> {
         let runs = |name: &&str| match run(&mut command(name, root)) {
-            Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
+            Err(failure) if is_own(name) => panic!("{name}: {failure}"),
             result => result.is_ok(),
         };
         self.commands.iter().copied().filter(runs).collect()
@@ -319,8 +357,10 @@ pub fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: `split` gave nothing");
     let mut command = match program {
-        "fdf" | "fdu" | "rmz" => Command::new(directory().join(PEERS).join("bin").join(program)),
-        _ if program.starts_with(OWN) => Command::new(directory().join(program)),
+        "fdf" | "fdu" | "rg" | "rmz" => {
+            Command::new(directory().join(PEERS).join("bin").join(program))
+        }
+        _ if is_own(program) => Command::new(directory().join(program)),
         _ => Command::new(program),
     };
     let root = root.as_os_str();

@@ -1,7 +1,7 @@
 //! Measures programs that remove a tree, in wall time and in processor time. Each removes a fresh
 //! tree, which this program has just made.
 
-use crate::commands::{TO_STRING, build_examples, command, install};
+use crate::commands::{TO_STRING, build_own, command, install};
 use lendir_benches::Arguments;
 use lendir_benches::directories::{Root, roots};
 use lendir_benches::ratio::time;
@@ -45,7 +45,7 @@ pub fn table(arguments: &Arguments) -> String {
             continue;
         }
         missing.get_or_insert_with(|| {
-            build_examples();
+            build_own();
             install(PEER).err().unwrap_or_default()
         });
         let sizes = if is_test { (sizes.0.min(20), sizes.1.min(20)) } else { sizes };

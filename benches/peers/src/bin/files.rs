@@ -1,0 +1,137 @@
+//! Lists the files below PATH that no `.gitignore` excludes: `files [-j N] PATH`, like
+//! `rg --files -j N PATH`.
+//!
+//! It reads each directory, and looks into the listing for a `.gitignore`, so it opens none that
+//! does not exist. The rules of a directory are the walk's state: its subdirectories get them on any
+//! thread. Hidden files are left out unless a rule begins with `!`.
+//!
+//! It reads no `.gitignore` that is a symbolic link, like git.
+//!
+//! It knows neither `.ignore`, `.rgignore`, `.git/info/exclude`, global rules, rules above PATH nor
+//! whether there is a repository: `rg` needs `--no-config --no-require-git --no-ignore-dot
+//! --no-ignore-exclude --no-ignore-global --no-ignore-parent` for the same answer.
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use lendir::{Dir, FileType, ListedEntry, Listing, OFlags, Order, WalkDirs, Worker};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// The rules of one `.gitignore`, and the rules above it.
+struct Rules {
+    own: Gitignore,
+    above: Option<Arc<Rules>>,
+}
+
+type State = Option<Arc<Rules>>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let (threads, root) = match &arguments[..] {
+        [root] => (0, root),
+        [option, number, root] if option == "-j" => {
+            let number = number.to_str().and_then(|number| number.parse().ok());
+            (number.expect("-j needs a number"), root)
+        }
+        _ => panic!("usage: files [-j N] PATH"),
+    };
+    let is_complete = AtomicBool::new(true);
+    let report = |error: &dyn std::fmt::Display| {
+        is_complete.store(false, Relaxed);
+        let _ = writeln!(io::stderr(), "files: {error}");
+    };
+    match WalkDirs::options().with_state(State::None).open(root) {
+        Err(error) => report(&error),
+        Ok(walk) => {
+            for listed in walk.run_parallel(threads, |worker| list(worker, &report)) {
+                listed.unwrap_or_else(|error| report(&error));
+            }
+        }
+    }
+    ExitCode::from(u8::from(!is_complete.into_inner()))
+}
+
+/// Lists the directories of one thread. Returns an error of output.
+fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> io::Result<()> {
+    let mut listing = Listing::with_order(Order::Unsorted);
+    let (mut path, mut lines) = (Vec::new(), Vec::new());
+    while let Some(mut dir) = worker.next_ok(|error| report(&error)) {
+        if let Err(error) = dir.read_into(&mut listing) {
+            report(&error); // the listing holds the entries that were read before
+        }
+        let rules = listing.by_name(".gitignore");
+        if let Some(entry) = rules.filter(|entry| entry.d_type() != FileType::Symlink) {
+            match read_rules(&dir, entry) {
+                Ok(own) => {
+                    let above = dir.state_mut().take();
+                    *dir.state_mut() = Some(Arc::new(Rules { own, above }));
+                }
+                Err(error) => report(&error),
+            }
+        }
+        dir.skip_subdirs();
+        path.clear();
+        path.extend_from_slice(dir.path().as_os_str().as_bytes());
+        if !path.ends_with(b"/") {
+            path.push(b'/');
+        }
+        let len = path.len();
+        for entry in &listing {
+            let file_type = match entry.file_type(dir.fd()) {
+                Ok(file_type) => file_type,
+                Err(error) => {
+                    report(&error);
+                    continue;
+                }
+            };
+            path.truncate(len);
+            path.extend_from_slice(entry.name());
+            match file_type {
+                FileType::Directory if !is_excluded(dir.state(), &path, entry.name(), true) => {
+                    dir.enter(entry.name());
+                }
+                FileType::RegularFile if !is_excluded(dir.state(), &path, entry.name(), false) => {
+                    lines.extend_from_slice(&path);
+                    lines.push(b'\n');
+                }
+                _ => {}
+            }
+        }
+        if lines.len() > 1 << 16 {
+            io::stdout().lock().write_all(&lines)?;
+            lines.clear();
+        }
+    }
+    io::stdout().lock().write_all(&lines)
+}
+
+fn read_rules(dir: &Dir<State>, entry: ListedEntry) -> io::Result<Gitignore> {
+    let mut text = Vec::new();
+    let file = entry.open(dir.fd(), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+    File::from(file).read_to_end(&mut text)?;
+    let mut rules = GitignoreBuilder::new(dir.path());
+    for line in String::from_utf8_lossy(&text).lines() {
+        rules.add_line(None, line).map_err(io::Error::other)?;
+    }
+    rules.build().map_err(io::Error::other)
+}
+
+/// Returns `true` if the nearest rule that matches excludes the path, or none matches a hidden name.
+fn is_excluded(rules: &State, path: &[u8], name: &[u8], is_dir: bool) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    let mut rest = rules.as_ref();
+    while let Some(rules) = rest {
+        match rules.own.matched(path, is_dir) {
+            Match::None => rest = rules.above.as_ref(),
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+        }
+    }
+    name.starts_with(b".")
+}
