@@ -85,19 +85,3 @@ fn panic_of_clone_loses_no_directory() {
         }
     }
 }
-
-/// A panic of a destructor causes no visit to come twice.
-#[test]
-fn panic_of_drop_repeats_no_visit() {
-    let _watchdog = Watchdog::new(60);
-    let tree = Tree::new(|at| tree::comb(at, 12));
-    let options = WalkDirs::options().second_visits(true).max_open(4);
-    let expected = sorted(rest(&mut begin(&options, &tree, [0; 2])));
-    for drops in 1..200 {
-        let walk = begin(&options, &tree, [0, drops]);
-        match catch_unwind(AssertUnwindSafe(|| walk.run_parallel(4, |worker| rest(worker)))) {
-            Ok(parts) => assert_eq!(sorted(parts.concat()), expected, "drop {drops}"),
-            Err(panic) => assert!(is_blown(&*panic), "drop {drops}: another panic"),
-        }
-    }
-}

@@ -34,26 +34,6 @@ fn end_holds_until_rewind() {
 }
 
 #[test]
-fn removed_directory_ends_without_error() {
-    let parent = Scratch::new();
-    let path = parent.path().join("dir");
-    std::fs::create_dir(&path).unwrap();
-    let fd = lendir::open(&path).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
-    assert!(entries.next().unwrap().is_none());
-    assert!(!entries.is_removed(), "an empty directory is not a removed one");
-
-    std::fs::remove_dir(&path).unwrap();
-    for _ in 0..2 {
-        entries.rewind().unwrap();
-        assert!(!entries.is_removed(), "removed before anything was read");
-        assert!(entries.next().unwrap().is_none());
-        assert!(entries.is_removed());
-    }
-}
-
-#[test]
 fn refused_seek_changes_nothing() {
     let dir = numbered(10);
     let fd = lendir::open(dir.path()).unwrap();
@@ -108,21 +88,6 @@ fn next_iterator_starts_after_the_last_batch() {
     let mut entries = Entries::new(&fd, &mut buffer);
     entries.seek(cookie).unwrap();
     assert_eq!(all(&mut entries), expected[1..]);
-}
-
-#[test]
-fn count_returns_the_remaining_entries() {
-    let dir = numbered(MANY);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    assert_eq!(Entries::new(&fd, &mut buffer).count().unwrap(), MANY as u64);
-    assert_eq!(Entries::new(&fd, &mut buffer).count().unwrap(), 0);
-    let mut entries = Entries::new(&fd, &mut buffer);
-    entries.rewind().unwrap();
-    for _ in 0..5 {
-        assert!(entries.next().unwrap().is_some());
-    }
-    assert_eq!(entries.count().unwrap(), MANY as u64 - 5);
 }
 
 #[test]

@@ -8,8 +8,7 @@ use crate::support::process::leave_room;
 use crate::support::requests::{About, Requests, Visitor, collect_visits};
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{
-    Visit, What, assert_nothing_is_lost_silently, directories, errors, expected_visits,
-    in_one_order,
+    Visit, What, assert_nothing_is_lost_silently, errors, expected_visits, in_one_order,
 };
 use lendir::WalkDirs;
 use std::fs;
@@ -68,27 +67,6 @@ fn followed_links_agree_with_std() {
         }
     }
     assert!(loops > 50 && deepest > 5, "{loops} loops, {deepest} levels");
-}
-
-/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount
-/// is.
-#[test]
-fn same_mount_skips_links_to_other_mounts() {
-    let tree = Tree::of(&["here/"]);
-    for (name, target) in [("to_here", "here"), ("to_proc", "/proc/self")] {
-        symlink(target, tree.path().join(name)).unwrap();
-    }
-    for (is_on_one_mount, expected) in
-        [(false, &["", "here", "to_here", "to_proc"][..]), (true, &["", "here", "to_here"])]
-    {
-        for second_visits in [false, true] {
-            let options = TestOptions { is_on_one_mount, second_visits, max_depth: 2, ..PLAIN };
-            let visits = follow_all(options, tree.path());
-            let expected: Vec<_> = expected.iter().map(|name| tree.path().join(name)).collect();
-            assert_eq!(directories(&visits), expected, "{options:?}");
-            assert!(errors(&visits).is_empty(), "{options:?}: {visits:?}");
-        }
-    }
 }
 
 #[test]

@@ -2,13 +2,11 @@
 //!
 //! - `yields`: the threads together yield what one thread yields, and all of them work;
 //! - `ends`: a closure returns early, stops or panics; `endings` has what `tests/shuttle` shares;
-//! - `trouble`: the tree changes meanwhile, or rights are missing;
-//! - `limits`: few descriptors or threads.
+//! - `limits`: few descriptors, threads or rights.
 
 mod endings;
 mod ends;
 mod limits;
-mod trouble;
 mod yields;
 
 use crate::support::options::TestOptions;

@@ -265,27 +265,6 @@ fn from_fd_accepts_any_path() {
     }
 }
 
-/// The walk yields the whole root, whatever was read from the descriptor before, and however much
-/// of the root the caller reads.
-#[test]
-fn from_fd_ignores_the_position_of_the_descriptor() {
-    let tree = Tree::new(|at| tree::wide(at, 600, 3));
-    let looks: [fn(&mut lendir::Dir<'_>); 4] = [
-        |_| (),
-        |dir| assert!(dir.next().unwrap().is_some()),
-        |dir| while dir.next().unwrap().is_some() {},
-        |dir| dir.read_into(&mut lendir::Listing::new()).unwrap(),
-    ];
-    for look in looks {
-        let fd = lendir::open(tree.path()).unwrap();
-        let mut buffer = lendir::Buffer::with_capacity(0);
-        assert!(lendir::Entries::new(&fd, &mut buffer).next().unwrap().is_some());
-        let mut walk = WalkDirs::options().from_fd(fd, "");
-        look(&mut walk.next().unwrap().unwrap());
-        assert_eq!(collect_visits(&mut walk, |_| Requests::ALL).len(), 600);
-    }
-}
-
 /// `parent_and_name` leads to the root, however the root's path is written. Removing the root by
 /// that name succeeds or has a clear error.
 #[test]

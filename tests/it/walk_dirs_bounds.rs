@@ -1,11 +1,11 @@
 //! Deep trees, and the descriptors and the stack that their walks take.
 
 use crate::support::machine::runs_long;
-use crate::support::process::{self, as_nobody, leave_room, open_descriptors};
+use crate::support::process::{self, as_nobody, open_descriptors};
 use crate::support::requests::{About, Requests, collect_visits, walk};
 use crate::support::strace::{Counted, most_open};
 use crate::support::tree::{self, Tree};
-use crate::support::visits::{Visit, What, expected_visits};
+use crate::support::visits::expected_visits;
 use lendir::{Dir, Listing, Order, WalkDirs};
 use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
 use std::collections::hash_map::DefaultHasher;
@@ -187,40 +187,6 @@ fn system_calls_respect_max_open() {
     }
 }
 
-/// If the process has too few descriptors, each directory that cannot be opened is an error, and
-/// the rest is yielded.
-#[test]
-fn process_with_too_few_descriptors_gets_errors() {
-    process::run("walk_dirs_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
-        let requests = |_: &Path| Requests::sorted(Order::Bytes);
-        let tree = Tree::new(|at| tree::comb(at, 5));
-        let all = expected_visits(tree.path(), false, requests);
-        // There is room for the root, or also for one directory below it. The next three
-        // directories are refused.
-        for (descriptors, depth) in [(1, 0), (2, 1)] {
-            let _others = leave_room(descriptors);
-            let visits = collect_visits(&mut walk(tree.path(), 1000, false), requests);
-            let mut expected = expected_visits(tree.path(), false, requests);
-            expected.retain(|visit| visit.depth <= depth + 1);
-            for refused in expected.iter_mut().filter(|visit| visit.depth > depth) {
-                refused.what = What::Error(libc::EMFILE);
-            }
-            assert_eq!(visits, expected, "{descriptors} descriptors");
-        }
-        // Once there are descriptors again, the walk continues with the rest.
-        let others = leave_room(1);
-        let mut walk = walk(tree.path(), 1000, false);
-        walk.next().unwrap().unwrap().read_into(&mut Listing::new()).unwrap();
-        assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
-        drop(others);
-        assert_eq!(
-            collect_visits(&mut walk, requests),
-            all[2..],
-            "the rest is incomplete, though there are descriptors again"
-        );
-    });
-}
-
 /// A walk reopens all levels, even if the test changes the current directory or its parent. `..`
 /// leads elsewhere or is refused then, or a level cannot be read any more.
 #[test]
@@ -262,47 +228,6 @@ fn walk_reopens_parents_of_changed_directories() {
             }
         }
     });
-}
-
-/// A walk continues in a directory that was moved, under the old path. If the directory was also
-/// separated from its subtree, it is lost, with one error. A twin in its place is not taken for the
-/// directory.
-#[test]
-fn walk_reopens_or_loses_a_moved_level() {
-    const DEPTH: usize = 10;
-    for is_cut in [false, true] {
-        for second_visits in [false, true] {
-            let aside = Tree::new(|_| ());
-            let tree = Tree::new(|at| tree::comb(at, DEPTH));
-            let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
-            let mut expected =
-                expected_visits(tree.path(), second_visits, |_| Requests::sorted(Order::Bytes));
-            if is_cut {
-                let lost =
-                    expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
-                let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
-                if second_visits {
-                    // The second visit is lost, too. The second visit of the directory below comes
-                    // after the error.
-                    expected.drain(lost..lost + 3);
-                    expected.insert(lost - 1, error);
-                } else {
-                    expected[lost] = error;
-                }
-            }
-            let visits = collect_visits(&mut walk(tree.path(), 1, second_visits), |at| {
-                if at == path(DEPTH) {
-                    if is_cut {
-                        fs::rename(path(4), aside.path().join("below")).unwrap();
-                    }
-                    fs::rename(path(3), aside.path().join("moved")).unwrap();
-                    tree::make(&path(3), &["a/", "m/", "z/", "twin/"]);
-                }
-                Requests::sorted(Order::Bytes)
-            });
-            assert_eq!(visits, expected, "cut {is_cut}, second visits {second_visits}");
-        }
-    }
 }
 
 /// `parent_and_name` is `None` below a lost level, and for a root that came as a descriptor. A name

@@ -133,8 +133,8 @@ fn threads_visit_each_directory_once_in_order() {
 }
 
 /// A level is moved away, and its subtree to another place, so a thread that has to return can
-/// reopen the level neither by `..` nor by name. The level is lost, once for all threads. The
-/// levels above still have their second visits, after everything below them.
+/// reopen the level neither by `..` nor by name. The level is lost, once for all threads, even if it
+/// is moved back then. The levels above still have their second visits, after everything below them.
 #[test]
 fn levels_above_a_lost_level_have_second_visits() {
     let tree = Tree::new(make);
@@ -149,6 +149,12 @@ fn levels_above_a_lost_level_have_second_visits() {
             .path()
             .join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
+        let (moves_back, is_back) = (thread_rng().gen_bool(0.5), AtomicBool::new(false));
+        let move_back = || {
+            if !is_back.swap(true, SeqCst) {
+                moves.iter().rev().for_each(|(from, to)| fs::rename(to, from).unwrap());
+            }
+        };
         let parts =
             begin(&tree, true, max_open).run_parallel(thread_rng().gen_range(1..5), |worker| {
                 let look = |dir: Dir<'_>| {
@@ -165,11 +171,14 @@ fn levels_above_a_lost_level_have_second_visits() {
                         Err(error) => {
                             assert_eq!(error.path(), moves[1].0);
                             errors.fetch_add(1, SeqCst);
+                            if moves_back {
+                                move_back();
+                            }
                         }
                     }
                 }
             });
-        moves.iter().rev().for_each(|(from, to)| fs::rename(to, from).unwrap());
+        move_back();
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
         stamps::check(tree.path(), true, &stamps);
         for stamp in stamps.iter().filter(|stamp| stamp.path != moves[1].0) {

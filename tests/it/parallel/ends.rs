@@ -98,49 +98,26 @@ fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: us
     }
 }
 
+/// A closure stops the walk and returns, stops it and continues, or panics.
 #[test]
-fn stop_ends_all_threads() {
+fn stop_and_panic_end_all_threads() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
+    let all = |count| ALL_HAVE_WORK..ALL_HAVE_WORK + count;
     for options in [PLAIN, POST, TIGHT] {
-        for threads in THREADS {
-            for stop_at in [0, 1, ALL_HAVE_WORK] {
-                for returns in [false, true] {
-                    let delay = |visit, begun: &_| {
-                        slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
-                    };
-                    let [begun, visits] = endings::stop(
-                        options.begin(tree.path()),
-                        threads,
-                        stop_at,
-                        returns,
-                        &delay,
-                    );
-                    assert!(
-                        begun == threads || begun < threads && stop_at < ALL_HAVE_WORK,
-                        "{begun} of {threads} threads"
-                    );
-                    assert!(visits < 3000, "{visits} visits");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn panic_propagates_after_all_closures() {
-    let _watchdog = Watchdog::new(60);
-    let tree = Tree::new(|at| tree::wide(at, 3000, 4));
-    for options in [PLAIN, POST, TIGHT] {
-        for threads in THREADS {
-            for panics in
-                [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5]
-            {
-                let delay = |visit, begun: &_| slow_down(visit, begun, &panics, threads);
-                let [begun, visits] =
-                    endings::panic(options.begin(tree.path()), threads, panics.clone(), &delay);
+        for (threads, ends) in THREADS
+            .into_iter()
+            .flat_map(|threads| [0..1, 1..2, all(1), all(5)].map(|ends| (threads, ends)))
+        {
+            for way in 0..3 {
+                let delay = |visit, begun: &_| slow_down(visit, begun, &ends, threads);
+                let walk = options.begin(tree.path());
+                let [begun, visits] = match way {
+                    0 => endings::panic(walk, threads, ends.clone(), &delay),
+                    _ => endings::stop(walk, threads, ends.start, way == 1, &delay),
+                };
                 assert!(
-                    begun == threads || begun < threads && panics.start < ALL_HAVE_WORK,
+                    begun == threads || begun < threads && ends.start < ALL_HAVE_WORK,
                     "{begun} of {threads} threads"
                 );
                 assert!(visits < 3000, "{visits} visits");

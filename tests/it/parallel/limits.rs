@@ -1,6 +1,6 @@
-//! Checks parallel walks that have few descriptors, or whose threads the system refuses.
+//! Checks parallel walks that have few descriptors or rights, or whose threads the system refuses.
 
-use crate::support::machine::runs_long;
+use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::process::{self, as_nobody};
 use crate::support::process::{leave_room, open_descriptors};
@@ -9,6 +9,7 @@ use crate::support::strace::{Counted, lines};
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{assert_nothing_is_lost_silently, errors, in_one_order};
 use lendir::{Dir, WalkDirs, Worker};
+use rustix::fs::{Mode, fchmod};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,12 +63,14 @@ fn few_descriptors_lose_nothing_silently() {
         let tree = Tree::new(|at| tree::bushy(at, 30));
         for options in [PLAIN, POST, TIGHT] {
             let expected = options.expected_visits(tree.path());
-            for descriptors in [2, 3, 5, 8, 12, 40] {
+            for (descriptors, threads) in
+                [2, 3, 5, 8, 12, 40].into_iter().flat_map(|room| [(room, 1), (room, 8)])
+            {
                 let _others = leave_room(descriptors);
                 for _ in 0..if runs_long() { 100 } else { 1 } {
                     let parts = options
                         .begin(tree.path())
-                        .run_parallel(8, |worker| collect_visits(worker, |_| Requests::ALL));
+                        .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
                     let visits = parts.concat();
                     assert!(
                         errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
@@ -76,7 +79,7 @@ fn few_descriptors_lose_nothing_silently() {
                     assert_nothing_is_lost_silently(
                         &visits,
                         &expected,
-                        &format!("{options:?}, {descriptors} descriptors"),
+                        &format!("{options:?}, {descriptors} descriptors, {threads} threads"),
                     );
                 }
             }
@@ -143,4 +146,34 @@ fn each_thread_has_the_buffer_capacity() {
     let reads = parts[0].iter().filter(|line| line.starts_with("getdents64("));
     let (large, other): (Vec<_>, Vec<_>) = reads.partition(|line| line.contains(", 1000000)"));
     assert!(!large.is_empty() && other.is_empty(), "{large:?}, {other:?}");
+}
+
+/// A directory has a second visit even if its thread has no permission to read the directory any
+/// more.
+#[test]
+fn second_visit_needs_no_permission_to_read() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        for options in [POST, TIGHT] {
+            for threads in THREADS {
+                let tree = Tree::new(|at| tree::comb(at, 40));
+                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
+                    let mut second_visits = 0;
+                    while let Some(dir) = worker.next().unwrap() {
+                        if dir.is_second_visit() {
+                            second_visits += 1;
+                        } else {
+                            fchmod(dir.fd(), Mode::WUSR | Mode::XUSR).unwrap();
+                        }
+                    }
+                    second_visits
+                });
+                assert_eq!(
+                    parts.into_iter().sum::<u32>(),
+                    1 + 3 * 40,
+                    "{options:?}, {threads} threads"
+                );
+            }
+        }
+    });
 }

@@ -4,9 +4,8 @@
 use crate::mounted::run_isolated;
 use crate::report::{Report, SORTED, comb, level};
 use crate::support::options::TestOptions;
-use crate::support::process::as_nobody;
-use crate::support::tree::{chmod, make};
-use libc::{EACCES, ENOENT, ENOTDIR, c_int};
+use crate::support::tree::make;
+use libc::{ENOENT, ENOTDIR, c_int};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -132,35 +131,6 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 #[test]
 fn moved_directories_lose_only_themselves() {
     run_isolated("walk: changes between two steps", |scratch| check_all(&changes(), scratch));
-}
-
-/// A walk reopens closed levels by name if it lost the permission to use `..` meanwhile.
-#[test]
-fn walk_reopens_levels_by_name_if_dots_fail() {
-    run_isolated("walk: no search permission for levels to reopen", |scratch| {
-        as_nobody(|| {
-            let changes = [
-                // Two levels above, `..` leads through this one.
-                change("a finished level can no longer be searched", |tree, _| {
-                    chmod(tree.join(level(DEPTH - 2)), 0o400);
-                })
-                .at(level(DEPTH - 2).join("z")),
-                change("a closed level can be neither read nor searched any more", |tree, _| {
-                    chmod(tree.join(level(CLOSED)), 0);
-                })
-                .refuses([level(CLOSED).join("z")], EACCES),
-                change(
-                    "neither a closed level nor its parent can be read or searched any more",
-                    |tree, _| {
-                        chmod(tree.join(level(CLOSED)), 0);
-                        chmod(tree.join(level(CLOSED - 1)), 0);
-                    },
-                )
-                .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
-            ];
-            check_all(&changes, scratch);
-        });
-    });
 }
 
 fn check_all(changes: &[Change], scratch: &Path) {

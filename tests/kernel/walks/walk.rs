@@ -1,21 +1,14 @@
 //! `Walk` while calls fail or types are missing.
 
-use crate::errnos::ERRNOS;
 use crate::fuse::{Answer, Batch, Directory, Node, Server, dir, directory, leaf, record, served};
-use crate::report::comb;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
 use crate::support::visits::{Visit, What, errors_between};
-use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
+use crate::trap::{self, GETDENTS64, trapped};
 use lendir::{Order, Walk};
-use libc::{
-    DT_UNKNOWN, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int,
-    c_long,
-};
-use rustix::thread::gettid;
+use libc::{DT_UNKNOWN, EIO};
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -23,108 +16,6 @@ use std::time::Duration;
 
 /// Options with a known order, which close levels early.
 const SORTED: EntryWalk = EntryWalk { order: Order::Bytes, max_open: 4, ..ENTRY_WALK };
-
-const FSTATFS: c_long = libc::SYS_fstatfs;
-
-/// Each failed system call is one error in its place, and nothing else is lost.
-#[test]
-fn walk_reports_each_failed_call_once() {
-    let calls = [&CALLS[..], &[FSTATFS]].concat();
-    trapped("walks::walk::walk_reports_each_failed_call_once", &calls, |tree| {
-        comb(tree, 5);
-        let all = SORTED.expected(tree);
-        for (same_mount, has_types) in [(false, true), (true, true), (false, false), (true, false)]
-        {
-            let errnos =
-                ERRNOS.into_iter().map(|(_, errno)| errno).chain([EMFILE, ENFILE, EPERM, EXDEV]);
-            for (call, errno) in
-                errnos.flat_map(|errno| calls.iter().map(move |call| (*call, errno)))
-            {
-                check(tree, &all, (same_mount, has_types), call, errno);
-            }
-        }
-    });
-}
-
-/// Makes each call fail in a walk of its own, then all calls in one walk. The failure of a thread
-/// that reads ahead never shows.
-fn check(
-    tree: &Path,
-    all: &[Visit],
-    (same_mount, has_types): (bool, bool),
-    call: c_long,
-    errno: c_int,
-) {
-    let what = format!("errno {errno} of call {call}, same mount {same_mount}, types {has_types}");
-    let read = |read_ahead: usize, fails: Box<dyn Fn(u32) -> bool + Send>| {
-        let root = lendir::open(tree).unwrap();
-        trap::fail(call, errno, fails);
-        if !has_types {
-            trap::hide_types();
-        }
-        let mut read =
-            SORTED.build().same_mount(same_mount).read_ahead(read_ahead).from_fd(root, tree);
-        let items = SORTED.rest(&mut read);
-        drop(read);
-        let made = trap::made();
-        trap::count(call);
-        (items, made)
-    };
-    let (items, calls) = read(0, Box::new(|_| false));
-    assert_eq!(items, all, "{what}");
-    assert!(call != NEWFSTATAT || calls == 0, "{what}: it asks for types");
-
-    let is_silent = match call {
-        GETDENTS64 => errno == ENOENT, // the directory seems removed
-        OPENAT2 => !has_types && matches!(errno, ENOENT | ENOTDIR | ELOOP),
-        _ => false,
-    };
-    // If `statx` fails, the walk uses `fstat`, which knows no mounts. A level that was noted
-    // without `statx` seems to be on another mount.
-    let reported_errno =
-        if call == STATX && matches!(errno, ENOSYS | EPERM) { ENOENT } else { errno };
-    let burst = if errno == EINTR { 20 } else { 1 };
-    let mut failed = 0;
-    for first in 1..=calls {
-        for read_ahead in [0, 2] {
-            let (items, _) =
-                read(read_ahead, Box::new(move |number| (first..first + burst).contains(&number)));
-            let errors = errors_between(&items, all, is_silent, &format!("{what}, number {first}"));
-            assert!(
-                errors.len() <= 1 && errors.iter().all(|(_, errno)| *errno == reported_errno),
-                "{what}: {errors:?}"
-            );
-            if errors.is_empty() && !is_silent {
-                assert_eq!(items, all, "{what}");
-            }
-            failed += if read_ahead == 0 { errors.len() } else { 0 };
-        }
-    }
-    let own = gettid();
-    for every in [1, 2, 3] {
-        let fails = move |number| {
-            gettid() != own && number % every == 0 && (errno != EINTR || number % 4 != 0)
-        };
-        let (items, _) = read(3, Box::new(fails));
-        assert_eq!(items, all, "{what}: by threads that read ahead");
-    }
-    let (items, _) = read(0, Box::new(move |number| errno != EINTR || number % (burst + 1) != 0));
-    let errors = errors_between(&items, all, is_silent, &format!("{what}, every call"));
-    assert!(errno != EINTR || errors.is_empty(), "{what}, every call: {errors:?}");
-    let expected = match (call, errno) {
-        (FSTATFS, _) | (_, EINTR) => Some(0),
-        (GETDENTS64, EIO) => Some(calls as usize),
-        // After the first `ENOTDIR`, one call asks whether a filter refuses all of them.
-        (OPENAT2, EIO) => Some(calls as usize - usize::from(!has_types)),
-        // The second one is of `..`, and the level is then reopened by name.
-        (STATX, EIO) => Some(calls as usize / 2),
-        _ => None,
-    };
-    assert!(
-        expected.is_none_or(|expected| failed == expected),
-        "{what}: {failed} errors, {expected:?} expected"
-    );
-}
 
 /// The read error of a directory comes before the entries that were read until then. The subtrees
 /// of these entries are complete.
