@@ -59,7 +59,7 @@ struct Attack {
     lost: fn(usize) -> usize,
 }
 
-const ATTACKS: [Attack; 7] = [
+const ATTACKS: [Attack; 5] = [
     Attack {
         what: "the lowest closed level is separated, and the middle level is moved",
         make: |place| _ = place.take(place.depth() - 2).take(place.depth() / 2),
@@ -69,11 +69,6 @@ const ATTACKS: [Attack; 7] = [
         what: "the lowest closed level is separated, and a decoy replaces the middle level",
         make: |place| _ = place.take(place.depth() - 2).exchange(place.depth() / 2),
         lost: |depth| depth / 2 - 2,
-    },
-    Attack {
-        what: "the lowest closed level is separated, and a decoy replaces the first",
-        make: |place| _ = place.take(place.depth() - 2).exchange(1),
-        lost: |depth| depth - 3,
     },
     Attack {
         what: "a decoy replaces the lowest closed level, and the middle level is moved",
@@ -97,11 +92,6 @@ const ATTACKS: [Attack; 7] = [
     Attack {
         what: "all levels are moved, each on its own",
         make: |place| (2..=place.depth()).rev().for_each(|depth| _ = place.take(depth)),
-        lost: |depth| depth - 4,
-    },
-    Attack {
-        what: "all levels are moved, two by two",
-        make: |place| (2..=place.depth()).rev().step_by(2).for_each(|depth| _ = place.take(depth)),
         lost: |depth| depth - 4,
     },
 ];

@@ -14,38 +14,6 @@ fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 }
 
 #[test]
-fn end_holds_until_rewind() {
-    let dir = numbered(3);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
-    assert_eq!(all(&mut entries).len(), 3);
-    make_file(&dir.path().join("late"));
-    for _ in 0..3 {
-        assert!(entries.next().unwrap().is_none());
-    }
-    assert!(!entries.is_removed());
-    for count in 0..=4 {
-        entries.rewind().unwrap();
-        (0..count).for_each(|_| assert!(entries.next().unwrap().is_some()));
-        entries.rewind().unwrap();
-        assert_eq!(all(&mut entries).len(), 4, "after {count} entries");
-    }
-}
-
-#[test]
-fn refused_seek_changes_nothing() {
-    let dir = numbered(10);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
-    assert!(entries.next().unwrap().is_some());
-    let error = entries.seek(u64::MAX).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
-    assert_eq!(all(&mut entries).len(), 9);
-}
-
-#[test]
 fn iterators_share_the_descriptors_position() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();

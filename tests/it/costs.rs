@@ -125,18 +125,3 @@ fn listing_reuses_bounded_memory() {
         assert_eq!(warm, NOTHING, "{order:?}");
     }
 }
-
-/// A `Listing` that held longer names has enough memory for shorter ones, of which more fit into a
-/// batch.
-#[test]
-fn smaller_directory_allocates_nothing() {
-    let [large, small] = [(3000, 52), (2990, 12)].map(|(count, len)| {
-        let dir = Scratch::in_memory();
-        (0..count).for_each(|number| make_file(&dir.path().join(format!("{number:0len$}"))));
-        dir
-    });
-    let mut listing = Listing::new();
-    let mut read = |dir: &Scratch| listing.read(lendir::open(dir.path()).unwrap()).unwrap();
-    read(&large);
-    assert_eq!(allocated(|| read(&small)), NOTHING);
-}

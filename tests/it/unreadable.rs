@@ -3,7 +3,7 @@
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
-use crate::support::strace::{Counted, calls, total};
+use crate::support::strace::total;
 use crate::support::tree::{self, Tree, chmod};
 use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};
@@ -139,61 +139,6 @@ fn reader_gets_one_error() {
             }
         }
     });
-}
-
-/// Makes a chain of directories. Beside each next directory, there is an empty one with this
-/// `mode`, which comes last.
-fn closed_chain(at: &Path, depth: usize, mode: u32) {
-    tree::nest_with(at, depth, |dir, _| {
-        mkdirat(dir, "m", Mode::RWXU).unwrap();
-        mkdirat(dir, "z", Mode::from_raw_mode(mode)).unwrap();
-    });
-}
-
-/// A directory that cannot be searched costs no further calls, because the walk returns from its
-/// parent.
-#[test]
-fn unsearchable_directories_cost_no_calls() {
-    const LEVELS: usize = 60;
-    let cases = || {
-        [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)))
-    };
-    let parts = calls("unreadable::unsearchable_directories_cost_no_calls", || {
-        as_nobody(|| {
-            for (second_visits, mode) in cases() {
-                for depth in [LEVELS, 2 * LEVELS] {
-                    let tree = Tree::new(|at| closed_chain(at, depth, mode));
-                    let mut walk = WalkDirs::options()
-                        .max_open(4)
-                        .second_visits(second_visits)
-                        .open(tree.path())
-                        .unwrap();
-                    let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
-                    let counted = Counted::begin();
-                    while let Some(mut dir) = walk.next().unwrap() {
-                        visits += 1;
-                        errors += usize::from(dir.read_into(&mut listing).is_err());
-                    }
-                    drop(counted);
-                    assert_eq!(visits, (2 * depth + 1) * if second_visits { 2 } else { 1 });
-                    assert_eq!(errors, if mode == 0 { depth } else { 0 });
-                }
-            }
-        });
-    });
-    let Some(parts) = parts else { return };
-    let opens =
-        |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
-    let counts: Vec<_> = parts.iter().map(opens).collect();
-    for ((second_visits, mode), counts) in cases().zip(counts.chunks(2)) {
-        // Each level takes an open for each of its two directories and one to be reopened. Where it
-        // cannot be read, it takes one more.
-        let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
-        assert!(
-            few <= 4 && many <= 8,
-            "second visits {second_visits}, mode {mode:o}: {counts:?} opens"
-        );
-    }
 }
 
 /// Makes a chain in which each level also has a directory that can be read, but not searched.

@@ -55,11 +55,6 @@ fn max_depth_omits_only_deeper_entries() {
         let options = EntryWalk { max_depth, read_ahead: max_depth % 3, ..ENTRY_WALK };
         let above: Vec<_> = all.iter().filter(|item| item.depth <= max_depth).cloned().collect();
         assert_eq!(options.read(tree.path()), above, "maximum depth {max_depth}");
-        // Other processes may change it meanwhile.
-        assert!(
-            (0..20).any(|_| options.read("/etc") == options.expected("/etc")),
-            "/etc, maximum depth {max_depth}"
-        );
     }
 }
 

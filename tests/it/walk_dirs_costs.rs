@@ -1,6 +1,6 @@
 //! The allocations and the memory of a walk.
 
-use crate::allocations::{NOTHING, allocated, grown};
+use crate::allocations::{allocated, grown};
 use crate::support::fixture::numbered;
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
@@ -94,17 +94,6 @@ fn files_take_no_memory() {
     assert_eq!(files, count);
     // A `Vec` begins with four levels.
     assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}");
-}
-
-/// The names of yielded entries are kept in case they do not come again, but only once.
-#[test]
-fn repeated_listing_takes_no_memory() {
-    let tree = Tree::new(|at| tree::wide(at, 300, 8));
-    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
-    let (mut dir, mut listing) = (walk.next().unwrap().unwrap(), Listing::new());
-    let mut list = |times: usize| (0..times).for_each(|_| dir.read_into(&mut listing).unwrap());
-    list(3);
-    assert_eq!(allocated(|| list(100)), NOTHING);
 }
 
 /// A walk takes the memory that the documentation of `WalkDirs` states, doubled, because memory

@@ -6,19 +6,23 @@ use crate::support::process::{as_nobody, leave_room};
 use crate::support::strace::{Counted, totals};
 use crate::support::tree::{self, Tree, chmod};
 use lendir::{Dir, Listing, WalkDirs, WalkDirsOptions};
+use rustix::fs::{Mode, mkdirat};
 use std::collections::BTreeMap;
 use std::iter;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-fn walk_all(mut walk: WalkDirs, mut look: impl FnMut(&mut Dir<'_>)) {
-    while let Some(mut dir) = walk.next().unwrap() {
-        look(&mut dir);
-    }
-}
-
 fn read_all(dir: &mut Dir<'_>) {
     while dir.next_ok(|_| ()).is_some() {}
+}
+
+/// Makes a chain. Beside each next directory, there is an empty one that comes last, and cannot be
+/// read or searched.
+fn forbidden_chain(at: &Path) {
+    tree::nest_with(at, 40, |dir, _| {
+        mkdirat(dir, "m", Mode::RWXU).unwrap();
+        mkdirat(dir, "z", Mode::empty()).unwrap();
+    });
 }
 
 /// Returns the number of calls for a small directory of this file system, read to its end: to open,
@@ -112,16 +116,20 @@ fn closed_level_takes_five_calls() {
         (comb, 4, 32, 1 + 3 * 40, 40, 0),
         (apart, 4, 32, 1 + 3 * 12 + 40, 12, 40),
         (comb, 32, 10, 1 + 3 * 40, 40, 0), // the process runs out of descriptors, once
+        (forbidden_chain, 4, 32, 1 + 2 * 40, 40, 0), // the walk returns from the parents
     ];
     let parts = totals(TEST, || {
-        for (make, max_open, room, ..) in cases {
-            let tree = Tree::new(make);
-            let _others = leave_room(room);
-            let _counted = Counted::begin();
-            walk_all(WalkDirs::options().max_open(max_open).open(tree.path()).unwrap(), |dir| {
-                dir.read_into(&mut Listing::new()).unwrap();
-            });
-        }
+        as_nobody(|| {
+            for (make, max_open, room, ..) in cases {
+                let tree = Tree::new(make);
+                let _others = leave_room(room);
+                let _counted = Counted::begin();
+                let mut walk = WalkDirs::options().max_open(max_open).open(tree.path()).unwrap();
+                while let Some(mut dir) = walk.next().unwrap() {
+                    let _ = dir.read_into(&mut Listing::new());
+                }
+            }
+        });
     });
     let calls = calls_for(Tree::new(|_| ()).path());
     for ((_, max_open, room, dirs, levels, between), totals) in

@@ -1,59 +1,15 @@
 //! Closures that return early, stop or panic.
 
-use super::{STOP_READING, endings, path_of, paths_left, paths_of};
+use super::endings;
 use crate::support::machine::Watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::tree::{self, Tree};
-use lendir::{WalkDirs, Worker};
+use lendir::WalkDirs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-
-/// All threads but one return after some directories, including the caller's own, which had the
-/// root. The other threads visit the rest.
-#[test]
-fn other_threads_take_directories_of_early_returns() {
-    let _watchdog = Watchdog::new(300);
-    let trees: [&dyn Fn(&Path); 2] = [&|at| tree::random(at, 3), &|at| tree::comb(at, 30)];
-    for make in trees {
-        let tree = Tree::new(make);
-        for options in [PLAIN, POST, TIGHT] {
-            let expected = paths_of(&options.expected_visits(tree.path()));
-            for threads in [2, 8] {
-                for steps in [0, 1, 3, 20] {
-                    for stop_reading in STOP_READING {
-                        let stays = AtomicBool::new(false);
-                        let work = |worker: &mut Worker<'_>| {
-                            let mut paths = Vec::new();
-                            if worker.index() > 0 && !stays.swap(true, SeqCst) {
-                                return paths_left(worker);
-                            }
-                            for step in 1..=steps {
-                                let Some(mut dir) = worker.next().unwrap() else { break };
-                                paths.push(path_of(&dir));
-                                let _ = dir.next().unwrap();
-                                if step == steps {
-                                    stop_reading(dir);
-                                }
-                            }
-                            paths
-                        };
-                        let parts = options.begin(tree.path()).run_parallel(threads, work);
-                        let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-                        paths.sort();
-                        assert_eq!(
-                            paths, expected,
-                            "{options:?}, {threads} threads, {steps} steps"
-                        );
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// If all threads return early, each visits as many directories as it takes. A new thread starts
 /// for the directories that the last one leaves.

@@ -8,7 +8,7 @@ use crate::support::requests::next;
 use crate::support::tree::{self, Tree};
 use crate::support::visits::{Visit, errors_between};
 use lendir::{Order, Walk};
-use std::fs::{self, File};
+use std::fs::{self};
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
@@ -74,37 +74,6 @@ fn each_moved_or_removed_level_is_one_error() {
         }
     }
     assert!(lost > 50, "{lost} levels lost");
-}
-
-/// No level moves, but the test takes each descriptor that the walk closes. Once descriptors are
-/// free again, the walk yields the rest.
-#[test]
-fn level_without_a_descriptor_is_one_error() {
-    process::run("walk::lost::level_without_a_descriptor_is_one_error", 60, || {
-        let tree = comb(12);
-        let all = SORTED.expected(tree.path());
-        let errors_until = |most| {
-            let mut read = FEW.begin(tree.path());
-            let (mut items, mut others, mut errors) =
-                (read_to_the_bottom(&mut read, 12), Vec::<File>::new(), 0);
-            while errors < most {
-                others.extend(leave_room(0));
-                let Some(item) = next(&mut read, |_| ()) else { break };
-                errors += usize::from(item.errno().is_some());
-                items.push(item);
-            }
-            drop(others);
-            items.extend(FEW.rest(&mut read));
-            let errors = errors_between(&items, &all, false, &format!("until {most} errors"));
-            assert!(errors.iter().all(|(_, errno)| *errno == libc::EMFILE), "{errors:?}");
-            errors.len()
-        };
-        let most = errors_until(usize::MAX);
-        assert!(
-            most > 8 && (1..most).all(|errors| errors_until(errors) == errors),
-            "{most} errors"
-        );
-    });
 }
 
 #[test]

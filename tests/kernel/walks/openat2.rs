@@ -1,17 +1,13 @@
 //! Checks that a walk opens directories with `openat2`, and that it falls back to `openat`.
 
-use crate::mounted::{in_own_namespace, run_isolated};
+use crate::mounted::run_isolated;
 use crate::report::{Report, SORTED, comb};
-use crate::support::machine;
-use crate::support::machine::is_marked;
-use crate::support::options::{PLAIN, TestOptions};
-use crate::support::process;
+use crate::support::options::TestOptions;
 use crate::support::tree::make;
 use crate::trap::{self, CALLS, GETDENTS64, OPENAT, OPENAT2, STATX, trapped};
 use lendir::{Walk, WalkDirs};
-use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, EXDEV, c_long};
+use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, EXDEV};
 use rustix::mount::{MountFlags, mount, mount_bind};
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::thread;
@@ -124,46 +120,6 @@ fn follow_name_survives_failed_opens() {
             trap::count(OPENAT2);
             assert_eq!(followed, ["a/b/c/d/link", "a/b/c/d/link/in"], "errno {errno}");
         }
-    });
-}
-
-/// A mount point takes an `openat` after the `openat2` that reports the mount, and an `fstatfs` for
-/// the end marker. A walk enters mounts by default.
-#[test]
-fn mount_point_takes_two_more_calls() {
-    const MOUNTS: u32 = 5;
-    const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
-    process::run("walks::openat2::mount_point_takes_two_more_calls", 60, || {
-        let outcome = in_own_namespace(|scratch| {
-            let tree = scratch.join("tree");
-            comb(&tree, 6);
-            let on_tmpfs =
-                u32::try_from(Report::expected(&tree).unwrap().first_visits.len()).unwrap();
-            for number in 0..MOUNTS {
-                let point = tree.join(format!("d/d/{number}"));
-                fs::create_dir(&point).unwrap();
-                mount("none", &point, "ramfs", MountFlags::empty(), c"").unwrap();
-                comb(&point, 3);
-            }
-            let all = Report::expected(&tree).unwrap();
-            let directories = u32::try_from(all.first_visits.len()).unwrap();
-            let _trap = trap::set(&MOUNT_CALLS)?;
-            let marked = is_marked(&tree);
-            let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
-            for (call, expected) in MOUNT_CALLS.into_iter().zip([
-                MOUNTS,
-                directories, // one asks whether a filter refuses all of them
-                reads_of_tmpfs + 2 * (directories - on_tmpfs),
-                MOUNTS,
-            ]) {
-                let run = PLAIN.begin(&tree);
-                trap::count(call);
-                assert_eq!(run.finish().sorted(), all);
-                assert!(trap::made() <= expected, "{} times call {call}", trap::made());
-            }
-            Ok(())
-        });
-        machine::skip_unless("walk: what a mount point costs", outcome.and_then(|outcome| outcome));
     });
 }
 
