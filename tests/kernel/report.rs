@@ -1,6 +1,6 @@
 //! The options of a walk and its report, which the tests of walks share.
 
-use crate::support::options::{PLAIN, TestOptions};
+use crate::support::options::{ENTRY_WALK, EntryWalk, PLAIN, TestOptions};
 use crate::support::requests::{Visitor, next};
 use crate::support::tree::make;
 use crate::support::visits::{Visit, What, expected_visits};
@@ -15,6 +15,9 @@ use std::{io, iter};
 
 /// Options with a known order, which close levels early.
 pub const SORTED: TestOptions = TestOptions { is_sorted: true, max_open: 4, ..PLAIN };
+
+/// The same for a `Walk`.
+pub const SORTED_WALK: EntryWalk = EntryWalk { order: Order::Bytes, max_open: 4, ..ENTRY_WALK };
 
 pub const OPTIONS: [TestOptions; 6] = [
     PLAIN,

@@ -145,7 +145,9 @@ fn below(
                 if !is_entered || depth >= requests.max_depth {
                     continue;
                 }
-                match if requests.may_follow() { is_target(&path, depth) } else { Ok(true) } {
+                let is_there =
+                    if requests.may_follow() { is_target(&path, depth) } else { Ok(true) };
+                match is_there {
                     Ok(true) => below(kind, &path, depth, requests_for, visits),
                     Ok(false) => {}
                     Err(errno) => visits.push(Visit::new(&path, depth, What::Error(errno))),

@@ -4,7 +4,6 @@ use super::endings;
 use crate::support::machine::Watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::tree::{self, Tree};
-use lendir::WalkDirs;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -27,14 +26,6 @@ fn threads_return_early() {
             }
         }
     }
-}
-
-/// A thread that returns with nothing pending starts no other thread.
-#[test]
-fn walk_starts_no_thread_without_work() {
-    let parts =
-        WalkDirs::options().open_all(["/missing"]).run_parallel(2, |worker| worker.next().is_err());
-    assert_eq!(parts, [true]);
 }
 
 /// The number of a visit by which there is a part for each thread.

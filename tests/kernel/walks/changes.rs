@@ -235,6 +235,6 @@ fn mount_changes() -> [Change; 7] {
 #[test]
 fn mount_changes_lose_only_covered_directories() {
     run_isolated("walk: mounted and unmounted midway", |scratch| {
-        check_all(&mount_changes(), scratch)
+        check_all(&mount_changes(), scratch);
     });
 }

@@ -1,15 +1,14 @@
 //! Errors of each system call of both walks.
 
 use crate::errnos::ERRNOS;
-use crate::report::{Report, SORTED, comb};
-use crate::support::options::{ENTRY_WALK, EntryWalk, TestOptions};
+use crate::report::{Report, SORTED, SORTED_WALK, comb};
+use crate::support::options::TestOptions;
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
 use crate::support::visits::{
     Visit, What, assert_nothing_is_lost_silently, directories, errors, errors_between,
 };
 use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
-use lendir::Order;
 use libc::{
     EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
 };
@@ -19,9 +18,6 @@ use std::path::{Path, PathBuf};
 const DEPTH: usize = 6;
 
 const FSTATFS: c_long = libc::SYS_fstatfs;
-
-/// Options of a `Walk` with a known order, which close levels early.
-const SORTED_WALK: EntryWalk = EntryWalk { order: Order::Bytes, max_open: 4, ..ENTRY_WALK };
 
 /// The number of interruptions of a call in a row.
 const BURST: u32 = 20;

@@ -1,6 +1,7 @@
 //! `Walk` while calls fail or types are missing.
 
 use crate::fuse::{Answer, Batch, Directory, Node, Server, dir, directory, leaf, record, served};
+use crate::report::SORTED_WALK;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
@@ -13,9 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-
-/// Options with a known order, which close levels early.
-const SORTED: EntryWalk = EntryWalk { order: Order::Bytes, max_open: 4, ..ENTRY_WALK };
 
 /// The read error of a directory comes before the entries that were read until then. The subtrees
 /// of these entries are complete.
@@ -79,7 +77,7 @@ fn walk_follows_entries_of_unknown_type() {
         fs::create_dir(tree.join("root")).unwrap(); // links of a random tree lead above it
         tree::random(&tree.join("root"), 6);
         let abouts = [About::Nothing, About::Follow, About::Random(1), About::Random(2)];
-        for options in abouts.map(|about| EntryWalk { about, max_depth: 6, ..SORTED }) {
+        for options in abouts.map(|about| EntryWalk { about, max_depth: 6, ..SORTED_WALK }) {
             let expected = options.expected(tree);
             trap::count(GETDENTS64);
             trap::hide_types();
