@@ -10,6 +10,7 @@ mod limits;
 mod yields;
 
 use crate::support::options::TestOptions;
+use crate::support::process::leave_room;
 use crate::support::requests::{Next, collect_visits};
 use crate::support::tree::Tree;
 use crate::support::visits::{Visit, What, expected_visits, in_one_order};
@@ -85,7 +86,7 @@ fn parts_share_one_descriptor() {
                 std::fs::create_dir(at.join(number.to_string())).unwrap();
             }
         });
-        let _others = crate::walk_dirs_bounds::leave_room(THREADS + 4);
+        let _others = leave_room(THREADS + 4);
         let errors = lendir::walk_dirs(tree.path()).unwrap().run_parallel(THREADS, |worker| {
             let mut errors = 0;
             while let Some(mut dir) = worker.next_ok(|_| errors += 1) {

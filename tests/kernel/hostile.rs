@@ -134,7 +134,8 @@ fn reading_again_needs_no_lseek() {
                 let scenario = when("no dots", files).cookie(|place| place + 1);
                 Directory { is_nonseekable, ..scenario.directory(Batch::Full) }
             };
-            let directories = vec![directory(vec![]), directory(vec![file_record("a"), file_record("b")])];
+            let directories =
+                vec![directory(vec![]), directory(vec![file_record("a"), file_record("b")])];
             let server = Server::mount(directories).unwrap();
             for (number, entries) in [0, 2].into_iter().enumerate() {
                 let path = server.path(number);
