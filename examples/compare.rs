@@ -6,10 +6,9 @@
 //! two sorted walks by relative path.
 
 use lendir::rustix::io::Errno;
-use lendir::{Error, OFlags, Order, Walk, WalkEntry};
+use lendir::{Error, Order, Walk, WalkEntry};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, IsTerminal, Read, StdoutLock, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -43,7 +42,8 @@ impl Results {
     }
 
     fn add_unread(&mut self, error: &Error, root: &Path) {
-        self.unread.push(error.path().strip_prefix(root).unwrap_or(Path::new("")).to_owned());
+        let path = error.path().and_then(|path| path.strip_prefix(root).ok());
+        self.unread.push(path.unwrap_or(Path::new("")).to_owned());
         self.complain(error);
     }
 
@@ -71,8 +71,8 @@ fn compare(roots: &[PathBuf], results: &mut Results) -> io::Result<()> {
     // In this order, `walk` yields a tree in the order of `Path::cmp` on relative paths.
     let options = Walk::options().order(Order::Bytes);
     let (mut lefts, mut rights) = (options.clone().open(left_root)?, options.open(right_root)?);
-    let mut left = lefts.next_ok(|error| results.add_unread(&error, left_root));
-    let mut right = rights.next_ok(|error| results.add_unread(&error, right_root));
+    let mut left = lefts.next_or_report(|error| results.add_unread(&error, left_root));
+    let mut right = rights.next_or_report(|error| results.add_unread(&error, right_root));
     loop {
         let order = match (&left, &right) {
             (None, None) => return Ok(()),
@@ -88,7 +88,9 @@ fn compare(roots: &[PathBuf], results: &mut Results) -> io::Result<()> {
                     left.skip_subtree();
                     right.skip_subtree();
                 }
-                Err(error) if error.path() == left.path() => results.add_unread(&error, left_root),
+                Err(error) if error.path() == Some(left.path()) => {
+                    results.add_unread(&error, left_root)
+                }
                 Err(error) => results.add_unread(&error, right_root),
             },
             (Some(only), _) if order == Less => {
@@ -102,10 +104,10 @@ fn compare(roots: &[PathBuf], results: &mut Results) -> io::Result<()> {
             }
         }
         if order != Greater {
-            left = lefts.next_ok(|error| results.add_unread(&error, left_root));
+            left = lefts.next_or_report(|error| results.add_unread(&error, left_root));
         }
         if order != Less {
-            right = rights.next_ok(|error| results.add_unread(&error, right_root));
+            right = rights.next_or_report(|error| results.add_unread(&error, right_root));
         }
     }
 }
@@ -122,7 +124,7 @@ fn is_same(left: &WalkEntry<'_>, right: &WalkEntry<'_>) -> Result<bool, Error> {
     if !file_type.is_file() {
         return Ok(true);
     }
-    let sides = [(left, open_file(left)?), (right, open_file(right)?)];
+    let sides = [(left, left.open_file()?), (right, right.open_file()?)];
     let mut parts = [(); 2].map(|()| Vec::with_capacity(64 << 10));
     loop {
         for ((entry, file), part) in sides.iter().zip(&mut parts) {
@@ -135,16 +137,5 @@ fn is_same(left: &WalkEntry<'_>, right: &WalkEntry<'_>) -> Result<bool, Error> {
         if left != right || left.is_empty() {
             return Ok(left == right);
         }
-    }
-}
-
-/// Opens an entry that was a regular file. By now its name may belong to a FIFO. Without
-/// `NONBLOCK`, opening a FIFO waits for a writer.
-fn open_file(entry: &WalkEntry<'_>) -> Result<File, Error> {
-    let file = File::from(entry.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
-    match file.metadata() {
-        Ok(found) if found.is_file() => Ok(file),
-        Ok(_) => Err(entry.wrap_error(io::Error::other("not a regular file"))),
-        Err(error) => Err(entry.wrap_error(error)),
     }
 }

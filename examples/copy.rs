@@ -13,12 +13,12 @@
 use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
 use lendir::rustix::io::Errno;
 use lendir::rustix::process::umask;
-use lendir::{Dir, Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
+use lendir::{Dir, Entry, Error, FileType, Listing, OFlags, WalkDirs};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -51,7 +51,8 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
     let root_id = root_id.map_err(|errno| Error::new(to, errno))?;
     let mut copies = options.second_visits(true).from_fd(root, to);
     let mut listing = Listing::new();
-    let (mut original, mut copy) = (originals.next_ok(complain), copies.next_ok(complain));
+    let (mut original, mut copy) =
+        (originals.next_or_report(complain), copies.next_or_report(complain));
     loop {
         let order = match (&original, &copy) {
             (None, None) => return Ok(()),
@@ -78,10 +79,10 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
             }
         }
         if order != Greater {
-            original = originals.next_ok(complain);
+            original = originals.next_or_report(complain);
         }
         if order != Less {
-            copy = copies.next_ok(complain);
+            copy = copies.next_or_report(complain);
         }
     }
 }
@@ -116,11 +117,15 @@ fn copy_dir(
     original.skip_subdirs();
     copy.skip_subdirs();
     for entry in &*listing {
-        match copy_entry(entry, original.fd(), copy, root_id) {
-            Ok(true) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
-            Ok(false) => {}
-            Err(error) => complain(error),
-        }
+        let copied = copy_entry(&entry.in_dir(&original.fd()), copy, root_id);
+        let enter = |is_dir| {
+            // Neither walk may enter a directory without the other.
+            if is_dir && original.enter_name(entry.name())? {
+                copy.enter_name(entry.name())?;
+            }
+            Ok(())
+        };
+        copied.and_then(enter).unwrap_or_else(complain);
     }
 }
 
@@ -133,23 +138,18 @@ fn mode(stat: &Stat) -> Mode {
 
 /// Copies an entry, without the contents of a directory. Returns `true` if it is a directory to
 /// enter.
-fn copy_entry(
-    entry: ListedEntry<'_>,
-    from: BorrowedFd<'_>,
-    to: &Dir<'_, Mode>,
-    root_id: (u64, u64),
-) -> Result<bool, Error> {
-    let (name, stat) = (entry.name_cstr(), entry.stat(from)?);
-    let wrap = |errno: Errno| Error::new(to.path().join(entry.name_os()), errno);
+fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Result<bool, Error> {
+    let (name, stat) = (entry.name_cstr(), entry.stat()?);
+    let wrap = |errno: Errno| to.wrap_error_at(entry.name(), errno);
     let file_type = FileType::from_raw_mode(stat.st_mode);
     match file_type {
         FileType::Directory if (stat.st_dev, stat.st_ino) == root_id => return Ok(false),
         FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(wrap)?,
         FileType::Symlink => {
-            fs::symlinkat(&entry.read_link(from)?, to.fd(), name).map_err(wrap)?;
+            fs::symlinkat(&entry.read_link()?, to.fd(), name).map_err(wrap)?;
         }
         FileType::RegularFile => {
-            let file = open_file(entry, from)?;
+            let file = entry.open_file()?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             let made = openat(to.fd(), name, flags, Mode::RUSR | Mode::WUSR).map_err(wrap)?;
             copy_file(&file, &made.into()).map_err(|error| entry.wrap_error(error))?;
@@ -157,17 +157,6 @@ fn copy_entry(
         _ => return Err(entry.wrap_error(io::ErrorKind::Unsupported)),
     }
     Ok(file_type.is_dir())
-}
-
-/// Opens an entry that was a regular file. By now its name may belong to a FIFO. Without
-/// `NONBLOCK`, opening a FIFO waits for a writer.
-fn open_file(entry: ListedEntry<'_>, dir: BorrowedFd<'_>) -> Result<File, Error> {
-    let file = File::from(entry.open(dir, OFlags::RDONLY | OFlags::NONBLOCK)?);
-    match file.metadata() {
-        Ok(found) if found.is_file() => Ok(file),
-        Ok(_) => Err(entry.wrap_error(io::ErrorKind::Unsupported)),
-        Err(error) => Err(entry.wrap_error(error)),
-    }
 }
 
 /// Copies the data of a file without its holes, then its mode.

@@ -28,8 +28,8 @@ fn complain(error: impl Display) {
 
 fn count(path: &Path) -> io::Result<()> {
     let (mut walk, mut count) = (lendir::walk_dirs(path)?, 0_u64);
-    while let Some(mut dir) = walk.next_ok(complain) {
-        while dir.next_ok(complain).is_some() {
+    while let Some(mut dir) = walk.next_or_report(complain) {
+        while dir.next_or_report(complain).is_some() {
             count += 1;
         }
     }

@@ -66,7 +66,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).run_parallel(
         threads,
         |walk| {
-            while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
+            while let Some(mut dir) = walk.next_or_report(|error| du.error(&error)) {
                 if !dir.is_second_visit() {
                     let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
                     let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
@@ -80,7 +80,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
                             0 // its contents count all the same
                         }
                     };
-                    while let Some(entry) = dir.next_ok(complain) {
+                    while let Some(entry) = dir.next_or_report(complain) {
                         if matches!(entry.file_type(), Ok(FileType::Directory)) {
                             continue; // its size is added when it is visited
                         }
@@ -124,13 +124,15 @@ impl Du {
     /// Prints a root that is a file, and reports any other error. If printing fails, `flush`
     /// returns the error.
     fn error(&self, error: &Error) {
-        let query = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
+        let query =
+            |root| statx(CWD, root, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
         let is_file =
             |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
-        match (error.depth() == 0).then(query) {
-            Some(Ok(stat)) if is_file(&stat) => {
+        let root = error.path().filter(|_| error.is_root());
+        match root.and_then(|root| Some((root, query(root)?))) {
+            Some((root, stat)) if is_file(&stat) => {
                 if stat.stx_nlink == 1 || self.is_new(&stat) {
-                    let _ = self.print(stat.stx_blocks, error.path());
+                    let _ = self.print(stat.stx_blocks, root);
                 }
             }
             _ => complain(error),

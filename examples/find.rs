@@ -50,13 +50,13 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
         threads,
         |walk| {
             let mut lines = Vec::new();
-            while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
+            while let Some(mut dir) = walk.next_or_report(|error| find.error(&mut lines, &error)) {
                 let path = dir.path().as_os_str().as_bytes();
                 if dir.depth() == 0 {
                     find.line(&mut lines, [path, b"", b""]);
                 }
                 let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
-                while let Some(entry) = dir.next_ok(complain) {
+                while let Some(entry) = dir.next_or_report(complain) {
                     find.line(&mut lines, [path, slash, entry.name()]);
                     // Not each line by itself: then the threads would wait for each other at the
                     // lock of standard output.
@@ -95,9 +95,9 @@ impl Find {
 
     /// Prints a root that is a file, and reports any other error.
     fn error(&self, lines: &mut Vec<u8>, error: &Error) {
-        match (error.depth() == 0).then(|| error.path().symlink_metadata()) {
-            Some(Ok(found)) if !found.is_dir() => {
-                self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""]);
+        match error.path().filter(|_| error.is_root()) {
+            Some(root) if root.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {
+                self.line(lines, [root.as_os_str().as_bytes(), b"", b""]);
             }
             _ => complain(error),
         }

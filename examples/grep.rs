@@ -91,9 +91,9 @@ const LONGEST_LINE: usize = 1 << 20;
 impl Grep {
     /// Walks a part of the trees and sends the files. Returns an error of output.
     fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) -> io::Result<()> {
-        while let Some(mut dir) = worker.next_ok(complain) {
+        while let Some(mut dir) = worker.next_or_report(complain) {
             let (path, mut names) = (dir.path(), Vec::new());
-            while let Some(entry) = dir.next_ok(complain) {
+            while let Some(entry) = dir.next_or_report(complain) {
                 match entry.file_type() {
                     Ok(FileType::RegularFile) => names.push(entry.name_os().to_owned()),
                     Ok(_) => {}

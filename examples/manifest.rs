@@ -14,7 +14,7 @@
 //! threads.
 
 use lendir::rustix::io::Errno;
-use lendir::{OFlags, Order, Walk, WalkEntry};
+use lendir::{Order, Walk, WalkEntry};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::fs::File;
@@ -96,7 +96,7 @@ impl Manifest {
         // These limits bound the descriptors in the channel, and distribute large files.
         let (most_files, most_bytes) = ((128 / self.threads).min(16), 256 << 10);
         let mut batch = Batch::default();
-        while let Some(entry) = tree.next_ok(complain) {
+        while let Some(entry) = tree.next_or_report(complain) {
             let mut opened = open(&entry);
             let errno =
                 opened.as_ref().err().and_then(|error| Errno::from_io_error(error.io_error()));
@@ -165,10 +165,9 @@ fn open(entry: &WalkEntry<'_>) -> Result<Option<(File, u64)>, lendir::Error> {
     if !entry.file_type()?.is_file() {
         return Ok(None);
     }
-    // By now the name may belong to a FIFO. Without `NONBLOCK`, opening a FIFO waits for a writer.
-    let file = File::from(entry.open(OFlags::RDONLY | OFlags::NONBLOCK)?);
+    let file = entry.open_file()?;
     let found = file.metadata().map_err(|error| entry.wrap_error(error))?;
-    Ok(found.is_file().then_some((file, found.len())))
+    Ok(Some((file, found.len())))
 }
 
 /// Hashes the files of each batch.

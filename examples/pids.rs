@@ -39,7 +39,7 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     let myself = read_link(root.join("self")).ok();
     let mut comm = [0; 128];
     // No sort is needed, because procfs lists processes by ascending PID.
-    while let Some(entry) = proc.next_ok(complain) {
+    while let Some(entry) = proc.next_or_report(complain) {
         if entry.numeric_name().is_none()
             || myself.as_ref().is_some_and(|myself| myself == entry.name_os())
         {

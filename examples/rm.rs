@@ -130,7 +130,7 @@ impl Rm {
             Err(error) => return self.report_error(&error),
         };
         let _ = walk.run_parallel(threads, |worker| {
-            while let Some(mut dir) = worker.next_ok(|error| self.report_error(&error)) {
+            while let Some(mut dir) = worker.next_or_report(|error| self.report_error(&error)) {
                 if dir.is_second_visit() {
                     self.leave(&dir);
                 } else if dir.depth() > 0 || dir.stat().is_ok_and(|opened| id(&opened) == found) {
@@ -146,7 +146,8 @@ impl Rm {
     /// Removes all entries of a directory except its subdirectories. Returns whether there were any.
     fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> bool {
         let (mut unread, mut has_removed) = (None, false);
-        while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error()))
+        while let Some(entry) =
+            dir.next_or_report(|error| unread = Errno::from_io_error(error.io_error()))
         {
             let removed = match entry.d_type() {
                 FileType::Directory => Err(Errno::ISDIR),
@@ -186,9 +187,9 @@ impl Rm {
 
     /// Removes what is in a directory by now. Returns whether anything was removed.
     fn empty_again(&self, dir: &Dir<'_, Option<Errno>>) -> bool {
-        let Ok(again) = lendir::openat(dir.fd(), c".") else { return false };
+        let Ok(again) = lendir::openat(dir.fd(), ".") else { return false };
         let (mut walk, mut has_removed) = (options().from_fd(again, dir.path()), false);
-        while let Some(mut dir) = walk.next_ok(|error| self.report_error(&error)) {
+        while let Some(mut dir) = walk.next_or_report(|error| self.report_error(&error)) {
             if !dir.is_second_visit() {
                 has_removed |= self.enter(&mut dir);
             } else if let Some((parent, name)) = dir.parent_and_name() {
@@ -207,7 +208,8 @@ impl Rm {
     }
 
     fn report_error(&self, error: &Error) {
-        self.report(error.path(), Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO));
+        let path = error.path().unwrap_or(Path::new(""));
+        self.report(path, Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO));
     }
 
     fn report(&self, path: &Path, errno: Errno) {

@@ -2,8 +2,6 @@
 //! know which call was made.
 
 use rustix::io::Errno;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -11,8 +9,8 @@ use std::{fmt, io};
 ///
 /// ```
 /// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();
-/// assert_eq!(error.path(), std::path::Path::new("/no/such/directory"));
-/// assert!(error.is_gone());
+/// assert_eq!(error.path(), Some("/no/such/directory".as_ref()));
+/// assert!(error.is_gone() && error.is_root());
 /// assert_eq!(error.raw_os_error(), Some(2));
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
@@ -50,13 +48,13 @@ pub struct Error {
 struct Known {
     path: PathBuf,
     depth: usize,
-    /// The offset at which the path of the directory ends that a loop leads back to.
-    loop_ancestor_end: Option<usize>,
+    is_root: bool,
+    /// The directory that a loop of links leads back to.
+    loop_ancestor: Option<PathBuf>,
 }
 
 impl Error {
-    /// Returns an error with the path that the failed call was about, for calls that you make
-    /// yourself.
+    /// Makes an error with the path that a call of your own was about.
     ///
     /// ```
     /// use lendir::Error;
@@ -90,31 +88,54 @@ impl Error {
         depth: usize,
         cause: impl Into<io::Error>,
     ) -> Self {
-        let path = path.into();
-        let is_known = depth > 0 || !path.as_os_str().is_empty();
-        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor_end: None }));
-        let error =
-            cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
-        // An error of this crate may already have a path.
-        Self { known: error.known.or(known), ..error }
+        let known = Known { path: path.into(), depth, is_root: false, loop_ancestor: None };
+        let is_known = depth > 0 || !known.path.as_os_str().is_empty();
+        Self::with_known(is_known.then_some(known), cause)
     }
 
-    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth.
-    /// `root_len` is the length of the root's path.
-    pub(crate) fn with_loop_ancestor(mut self, depth: usize, root_len: usize) -> Self {
+    /// Returns an error of opening or reading the directory that the caller has passed.
+    #[cold]
+    pub(crate) fn of_root(path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Self {
+        let known = Known { path: path.into(), depth: 0, is_root: true, loop_ancestor: None };
+        Self::with_known(Some(known), cause)
+    }
+
+    fn with_known(known: Option<Known>, cause: impl Into<io::Error>) -> Self {
+        let Self { io_error, known: earlier } =
+            cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
+        // An error of this crate may already have a path.
+        let known = match (earlier, known) {
+            (Some(earlier), Some(known)) if earlier.path.as_os_str().is_empty() => {
+                Some(Box::new(Known { is_root: earlier.is_root, ..known }))
+            }
+            (earlier, known) => earlier.or(known.map(Box::new)),
+        };
+        Self { io_error, known }
+    }
+
+    /// Notes that a link leads back to this [ancestor](Self::loop_ancestor).
+    pub(crate) fn with_loop_ancestor(mut self, ancestor: &Path) -> Self {
         if let Some(known) = &mut self.known {
-            let path = known.path.as_os_str().as_bytes();
-            let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
-            let names_end = |names| slashes.nth(names).unwrap_or(path.len());
-            known.loop_ancestor_end = Some(depth.checked_sub(1).map_or(root_len, names_end));
+            known.loop_ancestor = Some(ancestor.to_owned());
         }
         self
     }
 
-    /// Returns the path of the directory or entry that the failed call was about. The path is empty
-    /// if it is not known, because the directory was passed as a descriptor.
-    pub fn path(&self) -> &Path {
-        self.known.as_deref().map_or(Path::new(""), |known| &known.path)
+    /// Returns the path of the directory or entry that the failed call was about, or `None` if it
+    /// has none, because you passed the directory as a descriptor.
+    pub fn path(&self) -> Option<&Path> {
+        let path = &self.known.as_deref()?.path;
+        (!path.as_os_str().is_empty()).then_some(path)
+    }
+
+    /// Tells whether the error is about a directory that you named yourself: a root of a walk, or
+    /// the directory of a reader, that could not be opened or read.
+    ///
+    /// Most programs end with another status then, because nothing of that tree was seen. The error
+    /// of a call of your own, such as [`Dir::wrap_error`](crate::Dir::wrap_error) makes, is never
+    /// one of these, even at the root.
+    pub fn is_root(&self) -> bool {
+        self.known.as_deref().is_some_and(|known| known.is_root)
     }
 
     /// Returns the number of levels from the root to the [`path`](Self::path). The root of a walk
@@ -165,6 +186,7 @@ impl Error {
     /// - `ENOENT`: no entry has the name any more.
     /// - `ESRCH`: the process of a directory in `/proc` has ended.
     /// - `ENODEV`: the device or cgroup of an open file in sysfs or cgroup2 was removed.
+    /// - [`NotFound`](io::ErrorKind::NotFound) of a cause without a number.
     ///
     /// These causes do not count, because the entry may still exist:
     ///
@@ -181,16 +203,16 @@ impl Error {
     /// - `mmap` returns `ENODEV` for a file that cannot be mapped.
     /// - Opening a device node without a driver returns `ENODEV`, or `ENXIO`, which does not count.
     pub fn is_gone(&self) -> bool {
-        let errno = Errno::from_io_error(&self.io_error);
-        matches!(errno, Some(Errno::NOENT | Errno::SRCH | Errno::NODEV))
+        match Errno::from_io_error(&self.io_error) {
+            Some(errno) => matches!(errno, Errno::NOENT | Errno::SRCH | Errno::NODEV),
+            None => self.kind() == io::ErrorKind::NotFound,
+        }
     }
 
     /// Returns the directory that a symbolic link leads back to, or `None` if the error is not such
     /// a loop. A loop has the cause `ELOOP`, and occurs only in a walk that follows links.
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        let Known { path, loop_ancestor_end, .. } = self.known.as_deref()?;
-        let path = &path.as_os_str().as_bytes()[..(*loop_ancestor_end)?];
-        Some(Path::new(OsStr::from_bytes(path)))
+        self.known.as_deref()?.loop_ancestor.as_deref()
     }
 
     /// Returns the cause and drops the path.
@@ -207,8 +229,8 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path().as_os_str().is_empty() {
-            write!(f, "{}: ", escape(self.path()))?;
+        if let Some(path) = self.path() {
+            write!(f, "{}: ", escape(path))?;
         }
         match self.loop_ancestor() {
             Some(ancestor) => write!(f, "leads back to {}", escape(ancestor)),
@@ -217,8 +239,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// Returns the path in the way that `{:?}` prints it, without the quotes. An empty path is the path
-/// of a root that was passed as a descriptor.
+/// Returns the path as `{:?}` prints it, without the quotes. The empty path of a loop's ancestor is
+/// that of a root that was passed as a descriptor.
 #[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
 fn escape(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -244,15 +266,15 @@ mod tests {
     #[test]
     fn error_keeps_path_and_depth() {
         let error = Error::at_depth("a/link", 2, Errno::LOOP);
-        assert_eq!(error.path(), Path::new("a/link"));
+        assert_eq!(error.path(), Some(Path::new("a/link")));
         assert_eq!(error.depth(), 2);
         assert_eq!(error.loop_ancestor(), None);
         let wrapped = Error::at_depth("b", 1, error);
-        assert_eq!(wrapped.path(), Path::new("a/link"));
+        assert_eq!(wrapped.path(), Some(Path::new("a/link")));
         assert_eq!(wrapped.depth(), 2);
 
         let unknown = Error::new("", Errno::BADF);
-        assert_eq!(unknown.path(), Path::new(""));
+        assert_eq!(unknown.path(), None);
         assert_eq!(unknown.depth(), 0);
         assert_eq!(unknown.to_string(), unknown.io_error().to_string());
         let cause = io::Error::from(Errno::BADF);
@@ -271,30 +293,27 @@ mod tests {
 
     #[test]
     fn loop_shows_its_ancestor() {
-        let error = Error::at_depth("a/link", 2, Errno::LOOP).with_loop_ancestor(1, 0);
-        assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
-        assert_eq!(error.to_string(), "a/link: leads back to a");
-        let below_root = Error::at_depth("link", 1, Errno::LOOP).with_loop_ancestor(0, 0);
-        assert_eq!(below_root.to_string(), "link: leads back to .");
-        let escaped = Error::at_depth("\n/link", 2, Errno::LOOP).with_loop_ancestor(1, 0);
-        assert_eq!(escaped.to_string(), r"\n/link: leads back to \n");
-        for (root, ancestors) in [
-            ("/", ["/", "/a", "/a/bc"]),
-            ("", ["", "a", "a/bc"]),
-            ("r/s", ["r/s", "r/s/a", "r/s/a/bc"]),
-            ("r/", ["r/", "r/a", "r/a/bc"]),
+        for (path, ancestor, text) in [
+            ("a/link", "a", "a/link: leads back to a"),
+            ("link", "", "link: leads back to ."),
+            ("\n/link", "\n", r"\n/link: leads back to \n"),
         ] {
-            for (depth, ancestor) in ancestors.iter().enumerate() {
-                let path = format!("{}/l", ancestors[2]);
-                let error = Error::at_depth(&path, 3, Errno::LOOP);
-                let error = error.with_loop_ancestor(depth, root.len());
-                assert_eq!(error.loop_ancestor(), Some(Path::new(ancestor)), "{path}");
-            }
+            let error = Error::at_depth(path, 2, Errno::LOOP);
+            let error = error.with_loop_ancestor(Path::new(ancestor));
+            assert_eq!(error.loop_ancestor(), Some(Path::new(ancestor)));
+            assert_eq!(error.to_string(), text);
         }
     }
 
     #[test]
-    fn is_gone_counts_three_numbers() {
+    fn only_an_error_of_a_root_is_one() {
+        let root = Error::of_root("root", Errno::NOENT);
+        assert!(root.is_root() && Error::at_depth("root/a", 1, root).is_root());
+        assert!(!Error::new("root", Errno::NOENT).is_root());
+    }
+
+    #[test]
+    fn is_gone_counts_three_numbers_and_one_kind() {
         for errno in [Errno::NOENT, Errno::SRCH, Errno::NODEV] {
             assert!(Error::new("a", errno).is_gone(), "{errno}");
         }
@@ -303,6 +322,7 @@ mod tests {
         {
             assert!(!Error::new("a", errno).is_gone(), "{errno}");
         }
+        assert!(Error::new("a", io::ErrorKind::NotFound).is_gone());
         assert!(!Error::new("a", io::ErrorKind::OutOfMemory).is_gone());
     }
 }

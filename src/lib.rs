@@ -18,14 +18,14 @@
 //!     let mut status = ExitCode::SUCCESS;
 //!     let mut report = |error: Error| {
 //!         // An entry that is gone by now is not an error of this program. A missing root is.
-//!         if !error.is_gone() || error.depth() == 0 {
+//!         if !error.is_gone() || error.is_root() {
 //!             eprintln!("{error}");
 //!             status = ExitCode::FAILURE;
 //!         }
 //!     };
 //!     let mut out = BufWriter::new(io::stdout().lock());
 //!     let mut walk = Walk::options().open_all(["/usr/share"]);
-//!     while let Some(entry) = walk.next_ok(&mut report) {
+//!     while let Some(entry) = walk.next_or_report(&mut report) {
 //!         out.write_all(entry.path().as_os_str().as_bytes())?; // a path is bytes, not text
 //!         out.write_all(b"\n")?;
 //!     }
@@ -34,7 +34,7 @@
 //! }
 //! ```
 //!
-//! An entry is valid only until the next call to `next` or `next_ok`. So `for entry in walk` does
+//! An entry is valid only until the next call to `next` or `next_or_report`. So `for entry in walk` does
 //! not compile, and you copy whatever you want to keep: `entry.path().to_owned()`. [`Walk::paths`]
 //! and the `filter_map` methods return ordinary iterators.
 //!
@@ -82,7 +82,8 @@
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
 //! | tell directories from files | [`Entry::file_type`] |
 //! | query size, times and owner | [`Entry::stat`] |
-//! | open an entry | [`Entry::open`] |
+//! | open a file | [`Entry::open_file`] |
+//! | open anything else | [`Entry::open`] |
 //! | read where a link leads | [`Entry::read_link`] |
 //! | make your own `*at` call | [`Entry::dir_fd`] |
 //! | read the same directory again | [`ReadDir::rewind`] |
@@ -98,7 +99,7 @@
 //! | collect paths | [`Walk::paths`] |
 //! | return the first entry that matches | [`Walk::find`] |
 //! | skip the contents of a directory | [`WalkEntry::skip_subtree`] |
-//! | skip a name before it is yielded | [`Dir::skip_name`] |
+//! | name the directories to enter | [`Dir::enter_name`] |
 //! | follow a symbolic link | [`WalkEntry::follow`] |
 //! | limit the depth | [`WalkOptions::max_depth`] |
 //! | stay on one mount | [`WalkOptions::same_mount`] |
@@ -125,7 +126,7 @@
 //!
 //! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
 //! first error. An error does not end a walk, and the next call continues. So the usual loop is
-//! `while let Some(entry) = walk.next_ok(report) {`, where `report` is called with each error. Do
+//! `while let Some(entry) = walk.next_or_report(report) {`, where `report` is called with each error. Do
 //! not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the first
 //! error.
 //!
@@ -210,7 +211,6 @@ compile_error!(
 
 mod error;
 mod file_system;
-mod name;
 mod open;
 mod sync;
 
@@ -226,11 +226,10 @@ mod walk_dirs;
 
 pub use error::Error;
 pub use listing::{ListedEntries, ListedEntry, Listing, Order};
-pub use name::Name;
 pub use open::{open, openat};
 pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
 pub use walk::{Walk, WalkEntry, WalkOptions, walk};
-pub use walk_dirs::{Dir, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
+pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
 
 pub use rustix;
 #[doc(no_inline)]

@@ -6,7 +6,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, SeekFrom, fcntl_getfl, seek};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -42,16 +42,14 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
 pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
-    let path = path.as_ref();
-    let opened = path.into_with_c_str(|path| Ok(open_c_str(CWD, path)));
-    opened.unwrap_or_else(|errno| Err(Error::new(path, errno))) // a NUL inside
+    open_path(CWD, path.as_ref().as_os_str().as_bytes(), DIRECTORY)
 }
 
-/// Opens the directory `path`, which is relative to the directory `dirfd`, and returns the
-/// descriptor.
+/// Opens the directory `name` in the directory `dirfd`, and refuses a symbolic link.
 ///
-/// Pass the name of an [`Entry`](crate::Entry) to open a subdirectory. The kernel then looks up one
-/// component instead of a whole path, and finds the directory even if the parent was renamed:
+/// This is what one calls with a name from a listing. The kernel looks up one name instead of a
+/// path, finds the directory even if its parent was renamed meanwhile, and cannot be led elsewhere
+/// by a link that another process has put in its place:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -61,44 +59,38 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// let mut entries = Entries::new(&dir, &mut buffer);
 /// while let Some(entry) = entries.next()? {
 ///     if entry.file_type()? == FileType::Directory {
-///         let child = lendir::openat(&dir, entry.name_cstr())?;
+///         let child = lendir::openat(&dir, entry.name())?;
 ///     }
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A symbolic link is followed. If another process can replace the directory by a link, call
-/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)` instead, which refuses links. If you
-/// need other flags, call `rustix::fs::openat`.
+/// The flags are `O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC`. Only a last component that is a
+/// link is refused, so pass one name, and not a path such as `a/b`. To follow links, call
+/// `rustix::fs::openat`.
 ///
 /// # Errors
 ///
-/// Same as [`open`], and in addition:
+/// The same as [`open`], with these differences:
 ///
+/// - `ENOTDIR`: `name` is a symbolic link (`ELOOP` on old kernels) or another file, or `dirfd` is
+///   not a directory.
 /// - `EBADF`: `dirfd` is not an open descriptor.
-/// - `ENOTDIR`: `dirfd` is not a directory.
 /// - `ESRCH`: `dirfd` is the directory of a process that has ended.
-///
-/// If the path has a NUL inside, bytes that are not UTF-8 are replaced by U+FFFD in the path of the
-/// error.
 ///
 /// # Performance
 ///
-/// A `&CStr`, such as [`Entry::name_cstr`](crate::Entry::name_cstr), is not copied. Any other path
-/// takes an allocation.
+/// A name allocates nothing.
 #[inline]
-#[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]
-pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
-    match path.as_cow_c_str() {
-        Ok(path) => open_c_str(dirfd.as_fd(), &path),
-        Err(errno) => Err(Error::new(&*path.to_string_lossy(), errno)), // a NUL inside
-    }
+pub fn openat(dirfd: impl AsFd, name: impl AsRef<[u8]>) -> Result<OwnedFd, Error> {
+    open_path(dirfd.as_fd(), name.as_ref(), DIRECTORY.union(OFlags::NOFOLLOW))
 }
 
-#[inline]
-fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Error> {
-    let opened = retry_on_intr(|| rustix::fs::openat(dirfd, path, DIRECTORY, Mode::empty()));
-    opened.map_err(|errno| Error::new(OsStr::from_bytes(path.to_bytes()), errno))
+fn open_path(dirfd: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Error> {
+    path.into_with_c_str(|path| {
+        retry_on_intr(|| rustix::fs::openat(dirfd, path, flags, Mode::empty()))
+    })
+    .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))
 }
 
 /// Opens the directory `dir` anew, to read it from its beginning. Some servers ignore `lseek`, and

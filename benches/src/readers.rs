@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Oracle, Reader, hash};
 use crate::directories::{Answer, Directory};
 use lendir::{Buffer, Entries, ListedEntry, Listing, Order};
-use rustix::fs::{CWD, Dir, Mode, OFlags, RawDir, SeekFrom, seek};
+use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::mem;
@@ -128,7 +128,7 @@ struct Lending<'a> {
 impl Reader for Lending<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
+        let dir = open(self.dir.turn());
         let mut entries = Entries::new(&dir, &mut self.buffer);
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
@@ -159,7 +159,7 @@ struct Listed<'a> {
 impl Reader for Listed<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
+        let dir = open(self.dir.turn());
         self.listing.read(&dir).expect("cannot read the directory");
         for entry in &self.listing {
             take(entry.name());
@@ -183,7 +183,7 @@ type Collect<K> = for<'l> fn(&'l Listing, &mut Vec<(K, &'l [u8])>);
 impl<K: Ord> Reader for Resorted<'_, K> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
+        let dir = open(self.dir.turn());
         self.listing.read(&dir).expect("cannot read the directory");
         let mut names: Vec<(K, &[u8])> = mem::take(&mut self.names);
         (self.collect)(&self.listing, &mut names);

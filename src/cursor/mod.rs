@@ -10,6 +10,7 @@
 //! The level right below a closed level stays, because its `..` is the closed level. If a child
 //! replaced that level, the process might have no permission to open `..` in the child.
 
+pub(crate) mod entry_state;
 pub(crate) mod identity;
 pub(crate) mod links;
 pub(crate) mod opener;
@@ -17,19 +18,17 @@ pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod raw_open;
 pub(crate) mod reopen;
-pub(crate) mod report;
 pub(crate) mod roots;
 pub(crate) mod stack;
 
 use crate::error::Error;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry_state::EntryState;
+use entry_state::EntryState;
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::TreePath;
 use reopen::{ClosedLevel, NotFound, PathByNames};
-use report::is_open_error_reported;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{SeekFrom, seek};
@@ -113,7 +112,8 @@ impl<T> Cursor<T> {
                 match Root::open(&path, &self.options) {
                     Err(errno) if self.close_some(errno) => {}
                     root => {
-                        break root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?;
+                        break root
+                            .map_err(|errno| Error::of_root(OsStr::from_bytes(&path), errno))?;
                     }
                 }
             }
@@ -168,9 +168,6 @@ impl<T> Cursor<T> {
                 Err(Refusal::Kernel(errno)) if self.close_some(errno) => {
                     opened = self.try_open(state, name);
                 }
-                Err(Refusal::Kernel(errno)) if !is_open_error_reported(state, errno) => {
-                    return Ok(None);
-                }
                 resolved => return resolved.map_err(|refusal| self.error_of(refusal)),
             }
         }
@@ -195,9 +192,6 @@ impl<T> Cursor<T> {
     ) -> Result<Option<OpenDir>, Refusal> {
         let Self { options, opener, stack, links, .. } = self;
         let top = stack.top();
-        if state == EntryState::INVALID_NAME {
-            return Err(Errno::INVAL.into());
-        }
         match opener.examine(opened, top.dir(), name) {
             Err(Errno::XDEV) if options.same_mount && !state.is_named() => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
@@ -228,7 +222,7 @@ impl<T> Cursor<T> {
         let error = |errno| Error::at_depth(path.as_path(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
-            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len),
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(path.ancestor(above)),
         }
     }
 

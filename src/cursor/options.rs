@@ -185,7 +185,7 @@ macro_rules! common_options {
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
         #[doc = concat!("let mut walk = lendir::", $name, "::options().open_all(roots);")]
         /// let mut errors = 0;
-        /// while let Some(_) = walk.next_ok(|_| errors += 1) {}
+        /// while let Some(_) = walk.next_or_report(|_| errors += 1) {}
         /// assert_eq!(errors, 1);
         /// ```
         pub fn open_all<P: AsRef<::std::path::Path>>(

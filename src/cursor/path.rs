@@ -56,6 +56,15 @@ impl TreePath {
         &self.bytes[..end]
     }
 
+    /// Returns the path of the ancestor at this depth.
+    pub(crate) fn ancestor(&self, depth: usize) -> &Path {
+        let path = self.as_bytes();
+        let mut slashes = (self.root_len + 1..path.len()).filter(|index| path[*index] == b'/');
+        let names_end = |names| slashes.nth(names).unwrap_or(path.len());
+        let end = depth.checked_sub(1).map_or(self.root_len, names_end);
+        Path::new(OsStr::from_bytes(&path[..end]))
+    }
+
     /// Returns the bounds of the directory whose name was set last.
     #[inline]
     pub(crate) fn bounds(&self, depth: usize) -> PathBounds {
@@ -101,24 +110,27 @@ pub(crate) struct PathBounds {
 #[cfg(test)]
 mod tests {
     use super::TreePath;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn names_are_appended_and_cut_off() {
-        for (root, a, b) in [
+        for (root, a, bc) in [
             ("/", "/a", "/a/bc"),
             ("", "a", "a/bc"),
             ("r/s", "r/s/a", "r/s/a/bc"),
             ("r/", "r/a", "r/a/bc"),
         ] {
-            let [root, a, b] = [root, a, b].map(str::as_bytes);
+            let [root, a, bc] = [root, a, bc].map(str::as_bytes);
             let mut path = TreePath::default();
             path.begin(root);
             path.set_name(root.len(), b"a\0");
             assert_eq!(path.as_bytes(), a);
             path.set_name(a.len(), b"bc\0");
-            assert_eq!(path.as_bytes(), b);
+            assert_eq!(path.as_bytes(), bc);
             let copy = path.copy_prefix(a.len());
             assert_eq!((copy.as_bytes(), copy.root_len), (a, root.len()));
+            let ancestors = [0, 1, 2].map(|depth| path.ancestor(depth).as_os_str().as_bytes());
+            assert_eq!(ancestors, [root, a, bc]);
             path.truncate_to(root.len());
             assert_eq!(path.as_bytes_with_nul(), [root, b"\0"].concat());
         }

@@ -24,7 +24,7 @@ impl Roots {
     /// Opens the root at `path`.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let root = Root::open(path.as_os_str().as_bytes(), options)
-            .map_err(|errno| Error::new(path, errno))?;
+            .map_err(|errno| Error::of_root(path, errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 

@@ -125,8 +125,18 @@ impl Arena {
     /// Returns the inode number in the record.
     #[inline]
     pub(crate) fn ino(&self, span: Span) -> u64 {
-        let bytes = self.memory[span.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
-        u64::from_ne_bytes(*bytes)
+        self.u64_at(span.start() - HEADER)
+    }
+
+    /// Returns the position after the record.
+    #[inline]
+    pub(crate) fn cookie(&self, span: Span) -> u64 {
+        self.u64_at(span.start() - HEADER + 8)
+    }
+
+    #[inline]
+    fn u64_at(&self, start: usize) -> u64 {
+        u64::from_ne_bytes(*self.memory[start..].first_chunk().expect("BUG: not 8 bytes"))
     }
 
     /// Returns the type in the record. The kernel stores the 4 bits above the permissions of

@@ -3,15 +3,14 @@
 
 use super::arena::Arena;
 use super::span::Span;
-use crate::error::Error;
-use crate::read_dir::entry::{Directory, NamedEntry, canonical_decimal, file_type, join};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
+use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal};
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+use std::cmp::Ordering;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::{fmt, io, slice};
+use std::{fmt, slice};
 
 /// An entry of a [`Listing`](crate::Listing), which borrows its name from the listing.
 ///
@@ -20,16 +19,15 @@ use std::{fmt, io, slice};
 /// let dir = lendir::open("/sys/class")?;
 /// listing.read(&dir)?;
 /// for entry in &listing {
-///     println!("{:?} {:?}", entry.name_os(), entry.file_type(&dir)?);
+///     println!("{:?} {:?}", entry.name_os(), entry.in_dir(&dir).file_type()?);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A `ListedEntry` has the methods of an [`Entry`](crate::Entry), with two differences:
+/// It holds what the kernel's record says. To ask for more, bring the descriptor of the directory:
+/// [`in_dir`](Self::in_dir) makes an [`Entry`] of both.
 ///
-/// - A listed entry does not know the descriptor of its directory. The methods that query the file
-///   system take the descriptor as an argument.
-/// - A listed entry has no [`cookie`](crate::Entry::cookie).
+/// Entries compare by the bytes of their names.
 #[derive(Clone, Copy)]
 pub struct ListedEntry<'a> {
     pub(crate) span: Span,
@@ -37,10 +35,82 @@ pub struct ListedEntry<'a> {
 }
 
 impl<'a> ListedEntry<'a> {
-    /// Same as [`Entry::name`](crate::Entry::name).
+    /// Returns the name: see [`Entry::name`].
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.span.name(&self.arena.memory)
+    }
+
+    /// Returns the name with its NUL, which it scans the name for.
+    #[inline]
+    pub fn name_cstr(&self) -> &'a CStr {
+        CStr::from_bytes_until_nul(self.name_with_nul()).expect("BUG: a name without its NUL")
+    }
+
+    /// Returns the name as an `OsStr`, for `std`.
+    #[inline]
+    pub fn name_os(&self) -> &'a OsStr {
+        OsStr::from_bytes(self.name())
+    }
+
+    /// Returns the name as a number: see [`Entry::numeric_name`].
+    #[inline]
+    pub fn numeric_name(&self) -> Option<u32> {
+        canonical_decimal(self.name())
+    }
+
+    /// Returns the type in the kernel's record: see [`Entry::d_type`]. In
+    /// [`Order::Path`](crate::Order::Path), reading has already queried each type that the record
+    /// does not tell.
+    #[inline]
+    pub fn d_type(&self) -> FileType {
+        self.arena.d_type(self.span)
+    }
+
+    /// Returns the inode number in the kernel's record: see [`Entry::ino`].
+    #[inline]
+    pub fn ino(&self) -> u64 {
+        self.arena.ino(self.span)
+    }
+
+    /// Makes an [`Entry`] of it, which can be queried and opened. `dir` is the directory that was
+    /// read, and the paths are those of the reading: after [`Listing::read`](crate::Listing::read),
+    /// which knows no path, they are the names alone.
+    ///
+    /// ```
+    /// let mut dir = lendir::read_dir("src")?;
+    /// let mut listing = lendir::Listing::new();
+    /// dir.read_into(&mut listing)?;
+    /// let entry = listing.by_name("lib.rs").expect("the crate's root");
+    /// assert!(entry.in_dir(&dir.fd()).stat()?.st_size > 0);
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[inline]
+    pub fn in_dir<'e>(&self, dir: &'e (impl AsFd + ?Sized)) -> Entry<'e>
+    where
+        'a: 'e,
+    {
+        let Arena { path, depth, .. } = self.arena;
+        self.in_directory(Directory { fd: dir.as_fd(), path, depth: *depth })
+    }
+
+    #[inline]
+    pub(crate) fn in_directory<'e>(&self, directory: Directory<'e>) -> Entry<'e>
+    where
+        'a: 'e,
+    {
+        Entry { record: self.record(), directory, queried: None }
+    }
+
+    #[inline]
+    pub(crate) fn record(&self) -> Record<'a> {
+        let Self { span, arena } = *self;
+        Record::Kept {
+            name_with_nul: self.name_with_nul(),
+            ino: arena.ino(span),
+            cookie: arena.cookie(span),
+            d_type: arena.d_type(span),
+        }
     }
 
     /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr), this method does not
@@ -49,93 +119,25 @@ impl<'a> ListedEntry<'a> {
     pub(crate) fn name_with_nul(&self) -> &'a [u8] {
         &self.arena.memory[self.span.start()..=self.span.end()]
     }
+}
 
-    /// Same as [`Entry::name_cstr`](crate::Entry::name_cstr).
-    ///
-    /// # Performance
-    ///
-    /// This method scans the name for its NUL.
-    #[inline]
-    pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..])
-            .expect("BUG: a name without its NUL")
+impl PartialEq for ListedEntry<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
     }
+}
 
-    /// Same as [`Entry::name_os`](crate::Entry::name_os).
-    #[inline]
-    pub fn name_os(&self) -> &'a OsStr {
-        OsStr::from_bytes(self.name())
+impl Eq for ListedEntry<'_> {}
+
+impl PartialOrd for ListedEntry<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
+}
 
-    /// Same as [`Entry::path`](crate::Entry::path). After [`Listing::read`](crate::Listing::read),
-    /// **the path is the name alone**, because a descriptor has no path.
-    pub fn path(&self) -> PathBuf {
-        join(&self.arena.path, self.name())
-    }
-
-    /// Same as [`Entry::depth`](crate::Entry::depth).
-    #[inline]
-    pub fn depth(&self) -> usize {
-        self.arena.depth + 1
-    }
-
-    /// Same as [`Entry::numeric_name`](crate::Entry::numeric_name).
-    #[inline]
-    pub fn numeric_name(&self) -> Option<u32> {
-        canonical_decimal(self.name())
-    }
-
-    /// Same as [`Entry::file_type`](crate::Entry::file_type). `dir` is the directory that was read.
-    #[inline]
-    pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
-        file_type(self.d_type(), || self.named(&dir))
-    }
-
-    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path),
-    /// reading has already queried each type that the kernel's record does not tell.
-    #[inline]
-    pub fn d_type(&self) -> FileType {
-        self.arena.d_type(self.span)
-    }
-
-    /// Same as [`Entry::ino`](crate::Entry::ino).
-    #[inline]
-    pub fn ino(&self) -> u64 {
-        self.arena.ino(self.span)
-    }
-
-    /// Same as [`Entry::stat`](crate::Entry::stat). `dir` is the directory that was read.
-    pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
-        self.named(&dir).stat()
-    }
-
-    /// Same as [`Entry::statx`](crate::Entry::statx). `dir` is the directory that was read.
-    pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
-        self.named(&dir).statx(mask)
-    }
-
-    /// Same as [`Entry::read_link`](crate::Entry::read_link). `dir` is the directory that was read.
-    pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
-        self.named(&dir).read_link()
-    }
-
-    /// Same as [`Entry::open`](crate::Entry::open). `dir` is the directory that was read.
-    pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
-        self.named(&dir).open(flags)
-    }
-
-    #[inline]
-    fn named<'e>(&'e self, dir: &'e impl AsFd) -> NamedEntry<'e> {
-        let Arena { path, depth, .. } = self.arena;
-        let directory = Directory { fd: dir.as_fd(), path, depth: *depth };
-        NamedEntry { directory, name: self.name_cstr(), updates: None }
-    }
-
-    /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).
-    #[cold]
-    #[must_use = "this makes an error, and reports nothing"]
-    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(self.path(), self.depth(), cause)
+impl Ord for ListedEntry<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
     }
 }
 

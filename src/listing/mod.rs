@@ -15,7 +15,6 @@ mod span;
 pub use listed_entry::{ListedEntries, ListedEntry};
 
 use crate::error::Error;
-use crate::name::Name;
 use crate::open::open_again;
 use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
@@ -25,6 +24,8 @@ pub(crate) use arena::Limit;
 use arena::{Arena, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use span::Span;
+use std::iter::{self, Peekable};
+use std::ops::Index;
 use std::{fmt, io, mem};
 
 /// A list of all entries of a directory, sorted by name. A listing reuses its memory for the next
@@ -38,7 +39,7 @@ use std::{fmt, io, mem};
 /// for path in ["/sys/class", "/sys/bus"] {
 ///     lendir::read_dir(path)?.read_into(&mut listing)?;
 ///     for entry in &listing {
-///         println!("{:?}", entry.path());
+///         println!("{path}/{}", entry.name().escape_ascii());
 ///     }
 /// }
 /// assert!(listing.by_name("pci").is_none_or(|entry| entry.name() == b"pci"));
@@ -190,7 +191,7 @@ impl Listing {
     /// let mut listing = lendir::Listing::new();
     /// listing.read(&dir)?;
     /// for entry in &listing {
-    ///     println!("{:?} {:?}", entry.name_os(), entry.file_type(&dir)?);
+    ///     println!("{:?} {:?}", entry.name_os(), entry.in_dir(&dir).file_type()?);
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -210,8 +211,8 @@ impl Listing {
     ///
     /// - Same as [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
-    /// - In [`Order::Path`], the first error of [`ListedEntry::file_type`], with the path of the
-    ///   entry. The whole directory has been read then. The entry keeps the
+    /// - In [`Order::Path`], the first error of [`Entry::file_type`](crate::Entry::file_type), with
+    ///   the path of the entry. The whole directory has been read then. The entry keeps the
     ///   [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry that is
     ///   [gone](Error::is_gone) is not an error.
     ///
@@ -362,7 +363,7 @@ impl Listing {
         for &span in &self.spans[first..self.extent.entries] {
             self.arena.check_limit()?;
             let entry = ListedEntry { span, arena: &self.arena };
-            match entry.file_type(dir) {
+            match entry.in_dir(&dir).file_type() {
                 Ok(file_type) => self.arena.set_d_type(span, file_type),
                 Err(error) if error.is_gone() => {}
                 Err(error) => first_error = first_error.or(Some(error)),
@@ -413,34 +414,8 @@ impl Listing {
     /// Returns the entry with this name, or `None` if there is none. If several entries have the
     /// name, this method returns the first one in the order of the listing.
     ///
-    /// To compare two listings in [`Order::Bytes`], do not look up each name: a loop over both is
-    /// about 50 times as fast. Each turn takes the lesser of the next two names:
-    ///
-    /// ```
-    /// # let made = tempfile::tempdir()?;
-    /// # for path in ["old/a", "old/b", "new/b", "new/c"] {
-    /// #     std::fs::create_dir_all(made.path().join(path)).unwrap();
-    /// # }
-    /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
-    /// # old.read(lendir::open(made.path().join("old"))?)?;
-    /// # new.read(lendir::open(made.path().join("new"))?)?;
-    /// # let mut found = Vec::new();
-    /// let mut sides = [&old, &new].map(|listing| listing.iter().peekable());
-    /// loop {
-    ///     let heads = sides.iter_mut().filter_map(|side| side.peek());
-    ///     let Some(name) = heads.map(|entry| entry.name()).min() else { break };
-    ///     let [old, new] =
-    ///         sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
-    ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
-    /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
-    /// }
-    /// # let [a, b, c] = [*b"a", *b"b", *b"c"].map(Vec::from);
-    /// # assert_eq!(found, [(a, true, false), (b, true, true), (c, false, true)]);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// With itertools, write
-    /// `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    /// To compare two listings, do not look up each name: [`zip_by_name`](Self::zip_by_name) goes
+    /// through both once, which is about 50 times as fast.
     ///
     /// # Performance
     ///
@@ -448,8 +423,8 @@ impl Listing {
     /// [`Order::Path`] a lookup takes twice as many comparisons, and in [`Order::Unsorted`] it
     /// compares each entry.
     #[doc(alias("exists", "contains"))]
-    pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
-        let name = name.bytes();
+    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
+        let name = name.as_ref();
         match self.order {
             Order::Bytes => self.find_after(name, |span| span.name(&self.arena.memory) < name),
             Order::Path => {
@@ -469,6 +444,52 @@ impl Listing {
     /// Returns the first entry for which `before` returns `false`, if that entry has this name.
     fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
         self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
+    }
+
+    /// Goes through two listings at once, and yields for each name the entry of this listing and
+    /// the entry of the other one.
+    ///
+    /// ```
+    /// # let made = tempfile::tempdir()?;
+    /// # for path in ["old/a", "old/b", "new/b", "new/c"] {
+    /// #     std::fs::create_dir_all(made.path().join(path)).unwrap();
+    /// # }
+    /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
+    /// # old.read(lendir::open(made.path().join("old"))?)?;
+    /// # new.read(lendir::open(made.path().join("new"))?)?;
+    /// # let mut added = Vec::new();
+    /// for sides in old.zip_by_name(&new) {
+    ///     match sides {
+    ///         (Some(old), None) => println!("- {:?}", old.name_os()),
+    ///         (None, Some(new)) => println!("+ {:?}", new.name_os()),
+    ///         _ => {} // the name is in both
+    ///     }
+    /// #   added.extend(sides.1.filter(|_| sides.0.is_none()).map(|entry| entry.name().to_vec()));
+    /// }
+    /// # assert_eq!(added, [b"c"]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// If one of the listings has a name twice, each of these entries is yielded.
+    ///
+    /// # Panics
+    ///
+    /// Panics unless both listings are in [`Order::Bytes`], because names in another order cannot
+    /// be compared in one pass.
+    #[doc(alias("merge_join_by", "diff"))]
+    pub fn zip_by_name<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl Iterator<Item = (Option<ListedEntry<'a>>, Option<ListedEntry<'a>>)> {
+        let orders = [self.order, other.order];
+        assert_eq!(orders, [Order::Bytes; 2], "`zip_by_name` needs two listings in `Order::Bytes`");
+        let mut sides = [self, other].map(|listing| listing.iter().peekable());
+        iter::from_fn(move || {
+            let name = sides.iter_mut().filter_map(Peekable::peek).min()?.name();
+            let [this, other] =
+                sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
+            Some((this, other))
+        })
     }
 
     /// Returns an iterator over the entries, in the order of the listing.
@@ -518,6 +539,16 @@ impl<'a> IntoIterator for &'a Listing {
     }
 }
 
+/// The name of the entry at this index. [`Listing::get`] returns the entry.
+impl Index<usize> for Listing {
+    type Output = [u8];
+
+    #[inline]
+    fn index(&self, index: usize) -> &[u8] {
+        self.spans()[index].name(&self.arena.memory)
+    }
+}
+
 impl fmt::Debug for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listing")
@@ -535,7 +566,7 @@ impl ReadDir {
     /// let mut listing = lendir::Listing::new();
     /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     println!("{:?}", entry.path());
+    ///     println!("{:?}", entry.name_os());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -674,15 +705,10 @@ mod tests {
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
-        let error = listing
-            .by_name("gone")
-            .unwrap()
-            .file_type(crate::open(dir.path()).unwrap())
-            .unwrap_err();
-        assert_eq!(
-            (error.path().to_str(), error.raw_os_error()),
-            (Some("gone"), Some(libc::ENOENT))
-        );
+        let opened = crate::open(dir.path()).unwrap();
+        let error = listing.by_name("gone").unwrap().in_dir(&opened).file_type().unwrap_err();
+        assert_eq!(error.path(), Some("gone".as_ref()));
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
         let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
         assert_eq!(
             types,

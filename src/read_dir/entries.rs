@@ -3,8 +3,7 @@
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
-use super::entry::{Directory, Entry};
-use super::entry_state::EntryUpdates;
+use super::entry::{Directory, Entry, Record};
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -121,7 +120,7 @@ impl<'a> Entries<'a> {
     /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
     /// `on_error` with that error. There is at most one error, and it comes last.
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+    pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
@@ -149,8 +148,9 @@ impl<'a> Entries<'a> {
         &mut self,
         wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
-        let directory = &self.directory;
-        find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
+        let Self { records, phase, directory } = self;
+        let entry = |record| Entry { record, directory: *directory, queried: None };
+        find(records, phase, || *directory, entry, wanted)
     }
 
     /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
@@ -276,16 +276,17 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Returns the next entry of `directory` for which `wanted` returns `true`. `directory` and
-/// `updates` are closures, because the compiler would otherwise load their values for every entry.
+/// Finds the next record for which `wanted` returns `true`, as the kind of entry that `entry` makes
+/// of it. `directory` is a closure, because the compiler would otherwise load its fields for every
+/// entry.
 #[inline(always)]
-pub(crate) fn find<'e>(
+pub(crate) fn find<'e, E>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
-    updates: impl Fn() -> Option<&'e EntryUpdates>,
-    mut wanted: impl FnMut(&Entry<'_>) -> bool,
-) -> Result<Option<Entry<'e>>, Error> {
+    entry: impl Fn(Record<'e>) -> E,
+    mut wanted: impl FnMut(&E) -> bool,
+) -> Result<Option<E>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer
     // frame mispredicts.
     while !records.has_ended(*phase) {
@@ -309,7 +310,7 @@ pub(crate) fn find<'e>(
         let records = unsafe { &mut *(&raw mut *records) };
         match records.next_record(phase) {
             Ok(Some(record)) => {
-                let entry = Entry { record, directory: directory(), updates: updates() };
+                let entry = entry(Record::Raw(record));
                 if wanted(&entry) {
                     return Ok(Some(entry));
                 }

@@ -1,20 +1,23 @@
-//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. The kinds are
-//! `Entry` here, `ListedEntry` (`listing/listed_entry.rs`) and `WalkEntry` (`walk/walk_entry.rs`).
+//! `Entry`: what can be asked of an entry of a directory, whatever yields it.
 //!
-//! This module does not know where an entry comes from, nor how a walk acts on an outcome.
+//! This module does not know who yields an entry, nor what becomes of the answers.
 
-use super::entry_state::{EntryState, EntryUpdates};
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
+use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString};
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::{fmt, io, str};
 
-/// An entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and
-/// [`Dir`](crate::Dir) yield it, borrowed until the next call to their `next`.
+/// An entry of a directory, whatever yields it.
+///
+/// A function that takes an `&Entry` works with every reader of this crate. [`ReadDir`] and
+/// [`Entries`] yield entries. What the walks yield, a [`DirEntry`] or a [`WalkEntry`], dereferences
+/// to one, and [`ListedEntry::in_dir`] makes one of what a [`Listing`] holds.
 ///
 /// ```
 /// use lendir::{Entry, Error};
@@ -26,28 +29,59 @@ use std::{fmt, io, str};
 ///
 /// let mut dir = lendir::read_dir("/sys/class")?;
 /// while let Some(entry) = dir.next()? {
-///     match line(&entry) {
-///         Ok(line) => println!("{line}"),
-///         Err(error) => eprintln!("{error}"),
-///     }
+///     println!("{}", line(&entry)?);
+/// }
+/// let mut walk = lendir::walk("/sys/class")?;
+/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+///     println!("{}", line(&entry)?);
 /// }
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The kernel's record holds the name, the inode number and, on most file systems, the type.
-/// Reading these fields takes no system call.
+/// The kernel's record holds the name, the inode number and, on most file systems, the type, so
+/// asking for them takes no system call. [`stat`](Self::stat), [`statx`](Self::statx),
+/// [`read_link`](Self::read_link) and [`open`](Self::open) take one each. They act on the name in
+/// the open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path)
+/// of the entry into their errors.
 ///
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
-/// [`open`](Self::open) make one system call each, relative to the directory.
-/// [`file_type`](Self::file_type) makes one only if the record has no type, and
-/// [`read_link`](Self::read_link) makes more for a long target. These calls are retried after
-/// `EINTR`, and their errors have the [`path`](Self::path) of the entry.
+/// The reader that yields an entry lends it until the next call to its `next`.
+///
+/// [`ReadDir`]: crate::ReadDir
+/// [`Entries`]: crate::Entries
+/// [`DirEntry`]: crate::DirEntry
+/// [`WalkEntry`]: crate::WalkEntry
+/// [`ListedEntry::in_dir`]: crate::ListedEntry::in_dir
+/// [`Listing`]: crate::Listing
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
-    pub(crate) record: RawDirEntry<'a>,
+    pub(crate) record: Record<'a>,
     pub(crate) directory: Directory<'a>,
-    /// The cell that collects updates for a walk. `None` without a walk.
-    pub(crate) updates: Option<&'a EntryUpdates>,
+    /// Gets the type that a query finds, for whoever yields the entry. `None` if nobody asks.
+    pub(crate) queried: Option<&'a Cell<Option<FileType>>>,
+}
+
+/// The kernel's record of an entry: where the kernel wrote it, or in memory of ours.
+pub(crate) enum Record<'a> {
+    Raw(RawDirEntry<'a>),
+    Kept { name_with_nul: &'a [u8], ino: u64, cookie: u64, d_type: FileType },
+}
+
+impl Record<'_> {
+    #[inline(always)]
+    pub(crate) fn name_with_nul(&self) -> &[u8] {
+        match self {
+            Self::Raw(raw) => raw.file_name().to_bytes_with_nul(),
+            Self::Kept { name_with_nul, .. } => name_with_nul,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn d_type(&self) -> FileType {
+        match self {
+            Self::Raw(raw) => raw.file_type(),
+            Self::Kept { d_type, .. } => *d_type,
+        }
+    }
 }
 
 /// The directory that an entry is in.
@@ -56,93 +90,36 @@ pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
     /// The path. Empty if the path is not known.
     pub(crate) path: &'a [u8],
-    /// The number of levels below the root of a walk.
+    /// The [`depth`](Error::depth) of an error about the directory.
     pub(crate) depth: usize,
 }
 
 impl Directory<'_> {
-    /// Returns an error for the directory itself.
+    /// Returns an error of opening or reading the directory itself.
     #[cold]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
+        let path = OsStr::from_bytes(self.path);
+        if self.depth == 0 { Error::of_root(path, cause) } else { self.wrap_error(cause) }
+    }
+
+    /// Returns an error of a call that the caller has made on the directory.
+    #[cold]
+    pub(crate) fn wrap_error(self, cause: impl Into<io::Error>) -> Error {
         Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
     }
-}
 
-/// The name of an entry in its directory, by which every kind of entry is queried.
-#[derive(Clone, Copy)]
-pub(crate) struct NamedEntry<'a> {
-    pub(crate) directory: Directory<'a>,
-    pub(crate) name: &'a CStr,
-    /// The cell that gets the outcomes of queries. `None` if no walk acts on them.
-    pub(crate) updates: Option<&'a EntryUpdates>,
-}
-
-impl NamedEntry<'_> {
+    /// Returns an error about an entry of this name.
     #[cold]
-    pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
-        let Directory { path, depth, .. } = self.directory;
-        Error::at_depth(join(path, self.name.to_bytes()), depth + 1, cause)
+    pub(crate) fn error_at(self, name: &[u8], cause: impl Into<io::Error>) -> Error {
+        Error::at_depth(join(self.path, name), self.depth + 1, cause)
     }
-
-    fn set_outcome(self, file_type: Option<FileType>) {
-        if let Some(updates) = self.updates {
-            updates.set_outcome(file_type);
-        }
-    }
-
-    /// Returns the type of an entry whose record has none.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn query_type(self) -> Result<FileType, Error> {
-        Ok(FileType::from_raw_mode(self.stat()?.st_mode))
-    }
-
-    pub(crate) fn stat(self) -> Result<Stat, Error> {
-        let stat = retry_on_intr(|| rustix::fs::statat(self.directory.fd, self.name, NOT_BEYOND));
-        self.set_outcome(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
-        stat.map_err(|errno| self.error(errno))
-    }
-
-    /// An error is not set as the outcome, because the kernel may refuse `statx` itself.
-    pub(crate) fn statx(self, mask: StatxFlags) -> Result<Statx, Error> {
-        let fd = self.directory.fd;
-        let statx = retry_on_intr(|| rustix::fs::statx(fd, self.name, NOT_BEYOND, mask))
-            .map_err(|errno| self.error(errno))?;
-        if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
-            self.set_outcome(Some(FileType::from_raw_mode(statx.stx_mode.into())));
-        }
-        Ok(statx)
-    }
-
-    pub(crate) fn read_link(self) -> Result<PathBuf, Error> {
-        let fd = self.directory.fd;
-        let target = retry_on_intr(|| rustix::fs::readlinkat(fd, self.name, Vec::new()));
-        let target = target.map_err(|errno| self.error(errno))?;
-        Ok(OsString::from_vec(target.into_bytes()).into())
-    }
-
-    pub(crate) fn open(self, flags: OFlags) -> Result<OwnedFd, Error> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = self.directory.fd;
-        let opened = retry_on_intr(|| rustix::fs::openat(fd, self.name, flags, Mode::empty()));
-        opened.map_err(|errno| self.error(errno))
-    }
-}
-
-/// Returns the type in the record of an entry. If that type is unknown, queries the entry.
-#[inline]
-pub(crate) fn file_type<'n>(
-    d_type: FileType,
-    named: impl FnOnce() -> NamedEntry<'n>,
-) -> Result<FileType, Error> {
-    if d_type == FileType::Unknown { named().query_type() } else { Ok(d_type) }
 }
 
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
 const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// Returns the path of an entry.
-pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
+fn join(directory: &[u8], name: &[u8]) -> PathBuf {
     let mut path = PathBuf::with_capacity(directory.len() + 1 + name.len());
     path.push(OsStr::from_bytes(directory));
     path.push(OsStr::from_bytes(name));
@@ -164,14 +141,22 @@ impl<'a> Entry<'a> {
     #[doc(alias("d_name", "file_name"))]
     #[inline]
     pub fn name(&self) -> &[u8] {
-        self.record.file_name().to_bytes()
+        match &self.record {
+            Record::Raw(raw) => raw.file_name().to_bytes(),
+            Record::Kept { name_with_nul, .. } => &name_with_nul[..name_with_nul.len() - 1],
+        }
     }
 
     /// Returns the name with its NUL. Calls such as `openat`, `statat` and `unlinkat` take such a
     /// name without copying it.
     #[inline]
     pub fn name_cstr(&self) -> &CStr {
-        self.record.file_name()
+        match &self.record {
+            Record::Raw(raw) => raw.file_name(),
+            Record::Kept { name_with_nul, .. } => {
+                CStr::from_bytes_until_nul(name_with_nul).expect("BUG: a name without its NUL")
+            }
+        }
     }
 
     /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.name_os())`.
@@ -198,14 +183,6 @@ impl<'a> Entry<'a> {
         join(self.directory.path, self.name())
     }
 
-    /// Returns the number of levels below the root of the walk. An entry of the root has depth 1.
-    /// Without a walk, every entry has depth 1.
-    #[doc(alias = "min_depth")]
-    #[inline]
-    pub fn depth(&self) -> usize {
-        self.directory.depth + 1
-    }
-
     /// Returns the name as a number, such as a PID, a TID or a descriptor. Returns `None` if the
     /// name is not such a number.
     ///
@@ -228,7 +205,7 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// On most file systems the kernel's record has the type. If the record has no type, this
-    /// method calls [`stat`](Self::stat), and a walk acts on the outcome.
+    /// method calls [`stat`](Self::stat).
     ///
     /// # Errors
     ///
@@ -237,7 +214,10 @@ impl<'a> Entry<'a> {
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
-        file_type(self.d_type(), || self.named())
+        match self.d_type() {
+            FileType::Unknown => self.copy().query_type(),
+            known => Ok(known),
+        }
     }
 
     /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories
@@ -248,7 +228,7 @@ impl<'a> Entry<'a> {
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {
-        self.record.file_type()
+        self.record.d_type()
     }
 
     /// Returns the descriptor of the directory that the entry is in, for `*at` calls in the loop.
@@ -290,13 +270,8 @@ impl<'a> Entry<'a> {
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
-    /// In a walk, **the outcome decides whether the walk enters the entry**:
-    ///
-    /// - An entry that is not a directory is not opened. Links that you [`follow`](Self::follow),
-    ///   and names that you pass to [`Dir::enter`](crate::Dir::enter), are opened all the same.
-    /// - After an error, the walk still tries to descend into the entry. If the entry cannot be
-    ///   opened either, the walk does not report a second error, unless no descriptor is left.
-    ///   Errors below the entry are reported in the usual way.
+    /// A walk believes the answer: it does not try to enter what turns out not to be a directory.
+    /// A query that fails tells it nothing, so the walk goes on, and reports what it cannot open.
     ///
     /// # Errors
     ///
@@ -308,7 +283,9 @@ impl<'a> Entry<'a> {
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.named().stat()
+        let stat = self.call(|dir, name| rustix::fs::statat(dir, name, NOT_BEYOND))?;
+        self.note_type(FileType::from_raw_mode(stat.st_mode));
+        Ok(stat)
     }
 
     /// Returns the fields that `mask` selects from the metadata of the entry itself. Unlike
@@ -329,9 +306,6 @@ impl<'a> Entry<'a> {
     /// `stx_attributes` is always filled in, whatever the `mask`. `stx_size` is a `u64`, whereas
     /// `st_size` of [`stat`](Self::stat) is an `i64`.
     ///
-    /// A walk acts on an outcome that has the type, in the same way as with `stat`. An error
-    /// changes nothing for the walk.
-    ///
     /// # Errors
     ///
     /// Same as [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
@@ -340,7 +314,11 @@ impl<'a> Entry<'a> {
     ///
     /// On a network file system, a smaller `mask` can save a request to the server.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.named().statx(mask)
+        let statx = self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?;
+        if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
+            self.note_type(FileType::from_raw_mode(statx.stx_mode.into()));
+        }
+        Ok(statx)
     }
 
     /// Returns the target of the symbolic link, whatever its length.
@@ -374,7 +352,8 @@ impl<'a> Entry<'a> {
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
     pub fn read_link(&self) -> Result<PathBuf, Error> {
-        self.named().read_link()
+        let target = self.call(|dir, name| rustix::fs::readlinkat(dir, name, Vec::new()))?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     /// Opens the entry with the given [`OFlags`] plus `O_NOFOLLOW` and `O_CLOEXEC`, and returns the
@@ -412,12 +391,49 @@ impl<'a> Entry<'a> {
     /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        self.named().open(flags)
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
     }
 
-    /// Returns an [`Error`] with the entry's [`path`](Self::path) and [`depth`](Self::depth), for
-    /// calls that you make yourself. `cause` is anything that converts into a [`std::io::Error`];
-    /// see [`Error::new`].
+    /// Opens the regular file at this entry for reading.
+    ///
+    /// Nothing but a regular file is ever read: a symbolic link is not followed, and the type is
+    /// checked after opening, so that a file that another process swapped for a FIFO, a device or
+    /// a directory is an error rather than a surprise. Nor does opening a FIFO wait.
+    ///
+    /// ```
+    /// use std::io::Read;
+    ///
+    /// let mut dir = lendir::read_dir("src")?;
+    /// if let Some(entry) = dir.find(|entry| entry.name() == b"lib.rs")? {
+    ///     let mut text = String::new();
+    ///     entry.open_file()?.read_to_string(&mut text)?;
+    /// #   assert!(text.contains("mod read_dir"));
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The same as [`open`](Self::open) with `OFlags::NONBLOCK`, and
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the entry is not a regular file.
+    ///
+    /// # Performance
+    ///
+    /// This takes one `openat` and one `fstat`. A device is opened before it is refused, which
+    /// [`file_type`](Self::file_type) can prevent.
+    pub fn open_file(&self) -> Result<File, Error> {
+        let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let stat = self.call(|_, _| rustix::fs::fstat(&fd))?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+            return Ok(fd.into());
+        }
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        Err(self.wrap_error(cause))
+    }
+
+    /// Makes an [`Error`] with the entry's [`path`](Self::path), for calls that you make yourself.
+    /// `cause` is anything that converts into a [`std::io::Error`]: see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Entry, Error};
@@ -429,107 +445,44 @@ impl<'a> Entry<'a> {
     /// }
     /// ```
     #[cold]
-    #[must_use = "this call creates an error, but does not report it"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.named().error(cause)
+        self.directory.error_at(self.name(), cause)
     }
 
-    /// Tells the walk not to descend into this entry.
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         if entry.name() == b".git" {
-    ///             entry.skip_subtree();
-    ///         }
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// The last request for an entry counts. [`follow`](Self::follow) and the calls with a name,
-    /// such as [`Dir::skip_name`](crate::Dir::skip_name), are requests, too. Requests also work in
-    /// closures, such as the argument of [`Dir::find`](crate::Dir::find).
-    ///
-    /// The request has no effect after [`Dir::skip_subdirs`](crate::Dir::skip_subdirs), nor on an
-    /// entry of a [`ReadDir`](crate::ReadDir) or [`Entries`](crate::Entries).
-    #[doc(alias("hidden", "prune", "filter_entry"))]
-    #[inline]
-    pub fn skip_subtree(&self) {
-        self.set_request(EntryState::SKIP);
+    /// Calls `call` with the directory and the name, again after `EINTR`.
+    fn call<T>(
+        &self,
+        call: impl Fn(BorrowedFd<'a>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Error> {
+        let name = self.name_cstr();
+        retry_on_intr(|| call(self.directory.fd, name)).map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Tells the walk to descend into this entry even if it is a symbolic link.
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     let is_root = dir.depth() == 0;
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         if is_root {
-    ///             entry.follow(); // links to devices; links below them are not followed
-    ///         }
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// - A link to a file, or to nothing, is not an error.
-    /// - [`file_type`](Self::file_type) and [`stat`](Self::stat) still describe the link itself.
-    /// - If the entry is not a link, `follow` only cancels an earlier
-    ///   [`skip_subtree`](Self::skip_subtree). `follow` has no effect where `skip_subtree` has
-    ///   none.
-    /// - Under [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not
-    ///   entered.
-    /// - Links below a followed link are yielded, but are not followed unless you call `follow` for
-    ///   them, too.
-    ///
-    /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
-    /// decides where the link leads. To limit this, check the directory before you read it:
-    /// `if dir.is_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
-    ///
-    /// **Links multiply the work**, even without a loop: 54 entries can cause 524,287 visits. Set
-    /// [`max_depth`](crate::WalkDirsOptions::max_depth) to limit the number of visits.
-    ///
-    /// # Errors
-    ///
-    /// This method itself returns no error. The walk reports each link that it cannot enter:
-    ///
-    /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
-    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
-    ///   is already on the path causes the same error. A link that leads only to other links causes
-    ///   `ELOOP`, too, but then there is no such directory.
-    /// - `EACCES` or another error: the walk cannot tell whether the link causes a loop. This
-    ///   happens if a directory above the link can no longer be searched, or if a server does not
-    ///   answer. The walk does not enter such a link, even if the target can be read.
-    ///
-    /// # Performance
-    ///
-    /// A followed link takes three system calls for each directory above it, unless the walk has
-    /// already compared this directory with an earlier link. Below the link, each directory takes
-    /// one additional system call.
-    ///
-    /// While the walk follows a link, it holds two descriptors beyond
-    /// [`max_open`](crate::WalkDirsOptions::max_open).
-    #[doc(alias = "follow_links")]
-    #[inline]
-    pub fn follow(&self) {
-        self.set_request(EntryState::FOLLOW);
+    /// Returns a copy, so that a rare call does not force the entry of the caller's loop into
+    /// memory.
+    #[inline(always)]
+    fn copy(&self) -> Entry<'_> {
+        let record = Record::Kept {
+            name_with_nul: self.record.name_with_nul(),
+            ino: self.ino(),
+            cookie: self.cookie(),
+            d_type: self.d_type(),
+        };
+        Entry { record, ..*self }
     }
 
-    #[inline]
-    fn set_request(&self, request: EntryState) {
-        if let Some(updates) = self.named().updates {
-            updates.merge(request);
+    /// Queries the type of an entry whose record has none.
+    #[cold]
+    #[inline(never)]
+    fn query_type(&self) -> Result<FileType, Error> {
+        Ok(FileType::from_raw_mode(self.stat()?.st_mode))
+    }
+
+    fn note_type(&self, file_type: FileType) {
+        if let Some(queried) = self.queried {
+            queried.set(Some(file_type));
         }
-    }
-
-    #[inline]
-    fn named(&self) -> NamedEntry<'_> {
-        // A walk has no state for an entry that it never enters.
-        let updates = self.updates.filter(|_| EntryState::from_type(self.d_type()).is_some());
-        NamedEntry { directory: self.directory, name: self.name_cstr(), updates }
     }
 
     /// Returns the inode number in the kernel's record (`d_ino`). The number can be 0.
@@ -544,7 +497,10 @@ impl<'a> Entry<'a> {
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {
-        self.record.ino()
+        match &self.record {
+            Record::Raw(raw) => raw.ino(),
+            Record::Kept { ino, .. } => *ino,
+        }
     }
 
     /// Returns the position after this entry (`d_off`), for
@@ -555,7 +511,10 @@ impl<'a> Entry<'a> {
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {
-        self.record.next_entry_cookie()
+        match &self.record {
+            Record::Raw(raw) => raw.next_entry_cookie(),
+            Record::Kept { cookie, .. } => *cookie,
+        }
     }
 }
 

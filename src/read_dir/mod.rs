@@ -5,7 +5,6 @@ pub(crate) mod buffer;
 pub(crate) mod end_marker;
 pub(crate) mod entries;
 pub(crate) mod entry;
-pub(crate) mod entry_state;
 pub(crate) mod records;
 
 pub use buffer::Buffer;
@@ -48,7 +47,8 @@ use std::{fmt, io};
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
-    Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(open(path)?, path) })
+    let dir = open(path).map_err(|error| Error::of_root(path, error.into_io_error()))?;
+    Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(dir, path) })
 }
 
 /// An iterator over the entries of a directory. A `ReadDir` owns its descriptor and its memory, so
@@ -190,13 +190,13 @@ impl ReadDir {
     ///
     /// ```
     /// let mut dir = lendir::read_dir("/proc")?;
-    /// while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
     ///     println!("{:?}", entry.path());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+    pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
@@ -223,7 +223,8 @@ impl ReadDir {
     ) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
-        find(Self::records(&mut self.records), &mut self.phase, directory, || None, wanted)
+        let entry = |record| Entry { record, directory: directory(), queried: None };
+        find(Self::records(&mut self.records), &mut self.phase, directory, entry, wanted)
     }
 
     /// Returns the number of remaining entries. Reads the directory to its end.
@@ -273,9 +274,10 @@ impl ReadDir {
     ) -> Result<(Option<OwnedFd>, Directory<'_>, EndMarker), Error> {
         let records = Self::records(&mut self.records);
         let is_at_beginning = self.is_fresh && self.phase == Phase::Reading && !records.has_begun();
-        let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
+        let end_marker = records.end_marker;
+        let directory = self.directory();
         let again = if is_at_beginning { Ok(None) } else { open_again(directory.fd) };
-        Ok((again.map_err(|errno| directory.error(errno))?, directory, records.end_marker))
+        Ok((again.map_err(|errno| directory.error(errno))?, directory, end_marker))
     }
 
     /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
@@ -314,7 +316,7 @@ impl ReadDir {
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought =
             Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
-        sought.map_err(|errno| self.wrap_error(errno))?;
+        sought.map_err(|errno| self.directory().error(errno))?;
         self.is_fresh = cookie == 0;
         Ok(())
     }
@@ -324,7 +326,7 @@ impl ReadDir {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Returns an [`Error`] with the directory's [`path`](Self::path), for calls that you make
+    /// Makes an [`Error`] with the directory's [`path`](Self::path), for calls that you make
     /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
     ///
     /// ```
@@ -339,6 +341,18 @@ impl ReadDir {
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         Error::new(self.path(), cause)
+    }
+
+    /// Makes an [`Error`] with the path of `name` in the directory, for calls that you make with
+    /// [`fd`](Self::fd) and a name.
+    #[cold]
+    #[must_use = "this makes an error, and reports nothing"]
+    pub fn wrap_error_at(&self, name: impl AsRef<[u8]>, cause: impl Into<io::Error>) -> Error {
+        self.directory().error_at(name.as_ref(), cause)
+    }
+
+    fn directory(&self) -> Directory<'_> {
+        Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 }
     }
 
     /// Returns the descriptor of the directory, for `*at` calls.

@@ -20,6 +20,7 @@ mod walk_entry;
 pub use walk_entry::WalkEntry;
 
 use crate::cursor::Cursor;
+use crate::cursor::entry_state::{EntryState, EntryUpdates, Request};
 use crate::cursor::opener::OpenDir;
 use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
@@ -27,7 +28,7 @@ use crate::cursor::skip_errors;
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
-use crate::read_dir::entry_state::{EntryState, EntryUpdates};
+use crate::read_dir::entry::Entry;
 use read_ahead::ReadAhead;
 use rustix::fd::AsFd;
 use std::fmt;
@@ -38,7 +39,7 @@ use std::path::{Path, PathBuf};
 ///
 /// ```
 /// let mut walk = lendir::walk("/sys/class")?;
-/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     println!("{:?}", entry.path()); // {:?} escapes control characters
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -57,7 +58,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// ```
 /// let mut walk = lendir::walk("/sys/class")?;
-/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
 ///         entry.skip_subtree();
 ///     } else if entry.name().ends_with(b".conf") {
@@ -107,7 +108,7 @@ pub struct Walk {
     listing: Listing,
     /// The state of the entry yielded last, if the walk may descend into it.
     state: Option<EntryState>,
-    /// The last request of the caller for the same entry, and the outcome of the last query.
+    /// What the caller has found out and requested about the same entry.
     updates: EntryUpdates,
     ahead: Option<ReadAhead>,
 }
@@ -146,7 +147,7 @@ impl Walk {
     /// Returns the next entry, or `None` if no entry remains.
     ///
     /// Do not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the
-    /// first error. [`next_ok`](Self::next_ok) is the usual loop.
+    /// first error. [`next_or_report`](Self::next_or_report) is the usual loop.
     ///
     /// # Errors
     ///
@@ -171,7 +172,7 @@ impl Walk {
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
-    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     match entry.file_type() {
     ///         Ok(file_type) if file_type.is_dir() => println!("{:?}", entry.path()),
     ///         Ok(_) => {}
@@ -181,7 +182,7 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<WalkEntry<'_>> {
+    pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<WalkEntry<'_>> {
         skip_errors(|| self.advance(), on_error).then(|| self.entry())
     }
 
@@ -198,7 +199,7 @@ impl Walk {
     /// # Errors
     ///
     /// Same as [`next`](Self::next). With `?`, the first directory that you have no permission to
-    /// read ends the search. To continue after errors, use [`next_ok`](Self::next_ok) and `break`.
+    /// read ends the search. To continue after errors, use [`next_or_report`](Self::next_or_report) and `break`.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -273,27 +274,27 @@ impl Walk {
     /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
-        let Self { cursor: Cursor { stack, path, .. }, listing, updates, .. } = self;
+        let Self { cursor: Cursor { stack, path, .. }, listing, state, updates, .. } = self;
         let (directory, Remaining { next, end, .. }) =
             stack.top_mut().directory_and_remaining(path);
-        WalkEntry {
-            entry: listing.get(*next - 1).expect("BUG: no entry was yielded"),
-            directory,
-            path,
-            is_last: *next == end.entries,
-            updates,
-        }
+        let record = listing.get(*next - 1).expect("BUG: no entry was yielded").record();
+        let queried = state.map(|_| &updates.queried);
+        let entry = Entry { record, directory, queried };
+        WalkEntry { entry, path, is_last: *next == end.entries, updates }
     }
 
     /// Advances to the next entry. Returns `false` if no entry remains.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        let (state, updates) = (self.state.take(), self.updates.take());
-        if updates.request() == EntryState::SKIP_REST {
+        if self.updates.request.get() == Some(Request::SkipRest) {
             let remaining = &mut self.cursor.stack.top_mut().remaining;
             remaining.next = remaining.end.entries;
-        } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {
-            self.descend(state)?;
+        }
+        if let Some(state) = self.state.take() {
+            let state = self.updates.apply_to(state);
+            if state.is_entered() {
+                self.descend(state)?;
+            }
         }
         while !self.next_entry() {
             if !self.ascend()? {
@@ -430,7 +431,7 @@ impl fmt::Debug for Walk {
 ///
 /// let options = Walk::options().max_depth(2).same_mount(true).order(Order::Bytes);
 /// let mut walk = options.open("/sys/class")?;
-/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     assert!(entry.depth() <= 2);
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -482,7 +483,7 @@ impl WalkOptions {
     /// use lendir::{Order, Walk};
     ///
     /// let mut walk = Walk::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
-    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     println!("{:?}", entry.path()); // the same lines as without `read_ahead`
     /// }
     /// # Ok::<(), lendir::Error>(())

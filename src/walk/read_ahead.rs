@@ -25,6 +25,7 @@
 //! descends into tells which directories the walk has passed.
 
 use super::Remaining;
+use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
@@ -33,7 +34,6 @@ use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Content, Extent, Limit, Listing, Order};
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry_state::EntryState;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};

@@ -1,23 +1,19 @@
 //! `WalkEntry`: an entry of a `Walk`, and the requests of the caller. It does not know what the
 //! walk makes of them.
 
+use crate::cursor::entry_state::{EntryUpdates, Request};
 use crate::cursor::path::TreePath;
-use crate::error::Error;
-use crate::listing::listed_entry::ListedEntry;
-use crate::read_dir::entry::{Directory, NamedEntry, file_type};
-use crate::read_dir::entry_state::{EntryState, EntryUpdates};
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
-use std::ffi::{CStr, OsStr};
-use std::path::{Path, PathBuf};
-use std::{fmt, io};
+use crate::read_dir::entry::Entry;
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
 
-/// An entry of a [`Walk`](crate::Walk), borrowed until the next call to `next`. A `WalkEntry` has
-/// the methods of an [`Entry`](crate::Entry), and its [`path`](Self::path) takes no allocation.
+/// An entry of a [`Walk`](crate::Walk): an [`Entry`] whose path is at hand, and what you can tell
+/// the walk about it.
 ///
 /// ```
 /// let mut walk = lendir::walk("/sys/class")?;
-/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
 ///         entry.skip_subtree();
 ///     } else {
@@ -28,51 +24,17 @@ use std::{fmt, io};
 /// ```
 ///
 /// [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and
-/// [`follow`](Self::follow) are requests: they tell the walk how to continue. The last request for
-/// an entry counts, and takes effect at the next call to `next`. Requests also work in closures,
-/// such as the argument of [`filter_map`](crate::Walk::filter_map).
-///
-/// A `WalkEntry` has no [`cookie`](crate::Entry::cookie), because its directory has already been
-/// read to the end.
+/// [`follow`](Self::follow) take effect at the next call to `next`, and the last of them counts.
+/// They also work in closures, such as the argument of [`filter_map`](crate::Walk::filter_map).
 pub struct WalkEntry<'a> {
-    pub(crate) entry: ListedEntry<'a>,
-    pub(crate) directory: Directory<'a>,
+    pub(super) entry: Entry<'a>,
     /// The path of the entry.
-    pub(crate) path: &'a TreePath,
-    pub(crate) is_last: bool,
-    pub(crate) updates: &'a EntryUpdates,
-}
-
-/// Writes methods that return the result of `$entry`'s method of the same name.
-macro_rules! same_as_entry {
-    ($self:ident => $entry:expr;
-        $($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
-        $(
-            #[doc = concat!(
-                "Same as [`Entry::", stringify!($name), "`]",
-                "(crate::Entry::", stringify!($name), ").",
-            )]
-            $(#[$attribute])*
-            #[inline]
-            pub fn $name(&$self $(, $argument: $type)?) -> $result {
-                $entry.$name($($argument)?)
-            }
-        )*
-    };
+    pub(super) path: &'a TreePath,
+    pub(super) is_last: bool,
+    pub(super) updates: &'a EntryUpdates,
 }
 
 impl<'a> WalkEntry<'a> {
-    same_as_entry! { self => self.entry;
-        name() -> &'a [u8];
-        name_cstr() -> &'a CStr;
-        name_os() -> &'a OsStr;
-        numeric_name() -> Option<u32>;
-        ino() -> u64;
-        /// In [`Order::Path`](crate::Order::Path), which needs the type, the walk has already
-        /// queried a type that the kernel's record does not tell.
-        d_type() -> FileType;
-    }
-
     /// Returns the path: the path of the root, as it was passed to the walk, and the names from
     /// there to this entry.
     ///
@@ -112,7 +74,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
-        self.directory.depth + 1
+        self.entry.directory.depth + 1
     }
 
     /// Returns `true` if the entry is the last one of its directory.
@@ -121,48 +83,13 @@ impl<'a> WalkEntry<'a> {
         self.is_last
     }
 
-    /// Same as [`Entry::file_type`](crate::Entry::file_type).
-    #[doc(alias("is_dir", "is_file", "is_symlink"))]
-    #[inline]
-    pub fn file_type(&self) -> Result<FileType, Error> {
-        file_type(self.d_type(), || self.named())
-    }
-
-    same_as_entry! { self => self.named();
-        /// The outcome decides whether the walk descends into the entry.
-        stat() -> Result<Stat, Error>;
-        statx(mask: StatxFlags) -> Result<Statx, Error>;
-        read_link() -> Result<PathBuf, Error>;
-        open(flags: OFlags) -> Result<OwnedFd, Error>;
-    }
-
-    #[inline]
-    fn named(&self) -> NamedEntry<'_> {
-        let Self { directory, updates, .. } = *self;
-        NamedEntry { directory, name: self.name_cstr(), updates: Some(updates) }
-    }
-
-    /// Same as [`Entry::dir_fd`](crate::Entry::dir_fd).
-    #[doc(alias("dirfd", "dir"))]
-    #[inline]
-    pub fn dir_fd(&self) -> BorrowedFd<'a> {
-        self.directory.fd
-    }
-
-    /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).
-    #[cold]
-    #[must_use = "this makes an error, and reports nothing"]
-    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.named().error(cause)
-    }
-
     /// Tells the walk not to descend into this entry.
     ///
     /// If the type of the entry is unknown, the entry is not opened to find its type.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.updates.merge(EntryState::SKIP);
+        self.updates.request.set(Some(Request::Skip));
     }
 
     /// Tells the walk to skip the rest of this directory. The walk neither descends into this entry
@@ -170,7 +97,7 @@ impl<'a> WalkEntry<'a> {
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
-    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     println!("{:?}", entry.path()); // at most one of each subdirectory
     ///     if entry.depth() > 1 {
     ///         entry.skip_rest_of_dir();
@@ -181,14 +108,14 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.updates.merge(EntryState::SKIP_REST);
+        self.updates.request.set(Some(Request::SkipRest));
     }
 
     /// Tells the walk to descend into this entry even if it is a symbolic link.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class/net")?;
-    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     if entry.depth() == 1 {
     ///         entry.follow(); // links to devices; links below them are not followed
     ///     }
@@ -200,12 +127,21 @@ impl<'a> WalkEntry<'a> {
     /// [`skip_subtree`](Self::skip_subtree) or [`skip_rest_of_dir`](Self::skip_rest_of_dir).
     ///
     /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
-    /// [`Entry::follow`](crate::Entry::follow) says how to limit both, and which errors the walk
+    /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the walk
     /// reports.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.updates.merge(EntryState::FOLLOW);
+        self.updates.request.set(Some(Request::Follow));
+    }
+}
+
+impl<'a> Deref for WalkEntry<'a> {
+    type Target = Entry<'a>;
+
+    #[inline]
+    fn deref(&self) -> &Entry<'a> {
+        &self.entry
     }
 }
 

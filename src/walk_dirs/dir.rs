@@ -1,20 +1,20 @@
 //! `Dir`: the current directory, its entries, and the requests of the caller. It does not know
 //! which directory comes next, nor how a directory is opened.
 
+use super::dir_entry::DirEntry;
 use super::part::{LevelWork, Part, Visit};
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
+use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
-use crate::name::Name;
 use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
-use crate::read_dir::entry::{Directory, Entry};
-use crate::read_dir::entry_state::{EntryState, EntryUpdates};
+use crate::read_dir::entry::Directory;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, SeekFrom, Stat, Statx, StatxFlags, fstat, seek, statx};
@@ -29,9 +29,9 @@ use std::{fmt, io};
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     println!("{:?}:", dir.path());
-///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
 ///         println!("    {:?}", entry.name_os());
 ///     }
 /// }
@@ -43,16 +43,13 @@ use std::{fmt, io};
 ///
 /// **If you leave the loop early, the walk still descends into the directories that were not
 /// yielded.** To find these directories, the walk reads the directory again from the start. To skip
-/// some directories, call [`skip_name`](Self::skip_name) before the loop. To skip all, call
-/// [`skip_subdirs`](Self::skip_subdirs).
+/// them, call [`skip_subdirs`](Self::skip_subdirs).
 ///
-/// **You can make requests by name**: [`skip_name`](Self::skip_name),
-/// [`follow_name`](Self::follow_name) and [`enter`](Self::enter). A request holds before and after
-/// its entry is yielded, even if the entry is never yielded. If there are several requests for a
-/// name, including those on its [`Entry`], the last one wins.
-///
-/// When the walk continues, it visits the directories that were yielded or listed, in that order.
-/// Then it visits the other directories that you named, in the order of the last request for each.
+/// **You can name the subdirectories yourself**: after [`skip_subdirs`](Self::skip_subdirs) the walk
+/// enters exactly the names that you pass to [`enter_name`](Self::enter_name) and
+/// [`follow_name`](Self::follow_name), in that order. A program that decides about its
+/// subdirectories by what else is in the directory reads it into a [`Listing`] first
+/// ([`read_into`](Self::read_into)), and then names them.
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// The directory that the name is relative to, at a second visit.
@@ -116,7 +113,7 @@ impl<'a, S> Dir<'a, S> {
     /// Returns the next entry of this directory, or `None` at its end.
     ///
     /// Do not write `while let Ok(Some(entry)) = dir.next()`: that loop stops silently at the first
-    /// error. [`next_ok`](Self::next_ok) is the usual loop.
+    /// error. [`next_or_report`](Self::next_or_report) is the usual loop.
     ///
     /// On btrfs, entries that are created after the walk has opened the directory are missing.
     /// [`read_into`](Self::read_into) has those that were created before the call.
@@ -134,12 +131,13 @@ impl<'a, S> Dir<'a, S> {
     /// - If the directory exists but cannot be opened for reading, the error of opening: usually
     ///   `EACCES`, sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
-        match find(records, phase, || *directory, || Some(*updates), |_| true) {
+        let entry = |record| DirEntry::new(record, *directory, updates);
+        match find(records, phase, || *directory, entry, |_| true) {
             Ok(Some(entry)) => {
                 // Not in the closure, unlike `find`: this saves 2.6 instructions for each entry.
-                subdirs.note(&entry);
+                subdirs.note(&entry, updates);
                 Ok(Some(entry))
             }
             end => Self::report_end(end.err(), *phase, subdirs, *directory).map(|()| None),
@@ -149,7 +147,7 @@ impl<'a, S> Dir<'a, S> {
     /// Returns the next entry, or `None` at the end and after an error. Calls `on_error` with the
     /// error, of which there is at most one.
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+    pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<DirEntry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
@@ -158,7 +156,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let path = dir.path();
     ///     match dir.find(|entry| entry.name() == b"address") {
     ///         Ok(Some(_)) => println!("{path:?}"),
@@ -176,14 +174,15 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub fn find(
         &mut self,
-        mut wanted: impl FnMut(&Entry<'_>) -> bool,
-    ) -> Result<Option<Entry<'_>>, Error> {
+        mut wanted: impl FnMut(&DirEntry<'_>) -> bool,
+    ) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
-        let wanted = |entry: &Entry<'_>| {
-            subdirs.note(entry);
+        let entry = |record| DirEntry::new(record, *directory, updates);
+        let wanted = |entry: &DirEntry<'_>| {
+            subdirs.note(entry, updates);
             wanted(entry)
         };
-        match find(records, phase, || *directory, || Some(*updates), wanted) {
+        match find(records, phase, || *directory, entry, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
             end => Self::report_end(end.err(), *phase, subdirs, *directory).map(|()| None),
         }
@@ -214,15 +213,15 @@ impl<'a, S> Dir<'a, S> {
         directory: Directory<'_>,
     ) -> Result<(), Error> {
         // If the first batch is empty, the walk reads the directory once more before the next one.
-        let unreadable = if phase == Phase::Empty { None } else { subdirs.reading.end() };
+        let unreadable = if phase == Phase::Empty { None } else { subdirs.end_reading() };
         error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
     /// Reads the whole directory into `listing`, sorted. It does not matter which entries were
     /// yielded before. Afterwards [`next`](Self::next) is at the end.
     ///
-    /// The walk descends into the directories in the order of the listing. It does not descend into
-    /// a directory that was yielded before but is missing from the listing.
+    /// The walk descends into the directories in the order of the listing, whatever was yielded
+    /// before. Skips and follows of entries yielded before are forgotten.
     ///
     /// ```
     /// use lendir::{Listing, WalkDirs};
@@ -231,9 +230,10 @@ impl<'a, S> Dir<'a, S> {
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next()? {
     ///     dir.read_into(&mut listing)?;
+    ///     dir.skip_subdirs();
     ///     for entry in &listing {
-    ///         if entry.name() == b"statistics" {
-    ///             dir.skip_name(entry.name());
+    ///         if entry.name() != b"statistics" && entry.in_dir(&dir.fd()).file_type()?.is_dir() {
+    ///             dir.enter_name(entry.name())?;
     ///         }
     ///     }
     /// }
@@ -255,7 +255,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        self.subdirs.merge(self.updates);
+        self.updates.clear();
         let Entries { records, phase, directory } = &self.entries;
         if *phase != Phase::Reading || records.has_begun() {
             return self.read_again_into(listing);
@@ -281,124 +281,28 @@ impl<'a, S> Dir<'a, S> {
     fn read_again_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
         if let Some(errno) = self.unreadable {
-            self.subdirs.reading.end(); // reported here
-            return Err(self.wrap_error(errno));
+            self.subdirs.end_reading(); // reported here
+            return Err(self.entries.directory.error(errno));
         }
         if !self.has_entries {
             return Ok(());
         }
         let again = open_again(self.fd()).map_err(|errno| {
-            self.subdirs.reading.is_unread = false; // reported here
-            self.wrap_error(errno)
+            self.subdirs.is_unread = false; // reported here
+            self.entries.directory.error(errno)
         })?;
         self.read_at(again.as_ref().map_or(self.fd(), AsFd::as_fd), listing)
     }
 
-    /// Tells the walk not to descend into any entry of this name.
+    /// Tells the walk not to descend into any entry of this directory, except those that you name
+    /// from now on.
     ///
-    /// The request holds before and after the entry is yielded. If there are several requests for a
-    /// name, the last one wins: see [`Dir`].
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/usr/share/doc")?;
-    /// let mut entries = 0;
-    /// while let Some(mut dir) = walk.next()? {
-    ///     dir.skip_name(".git");
-    ///     entries += dir.count()?;
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Names are compared byte by byte. So `skip_name("Foo")` does not skip an entry `foo`, even in
-    /// a case-insensitive directory.
-    ///
-    /// # Performance
-    ///
-    /// Each request copies the name. When the walk continues, it sorts the names, and looks up each
-    /// yielded directory and link among them by a binary search.
-    pub fn skip_name(&mut self, name: impl Name) {
-        self.request(name.bytes(), EntryState::SKIP);
-    }
-
-    /// Tells the walk to descend into the entry `name`, even if it is a symbolic link: see
-    /// [`Entry::follow`].
-    ///
-    /// The walk also tries a name that is not yielded. A name that does not exist, or that is
-    /// neither a directory nor a link to one, is not an error. Under
-    /// [`same_mount`](crate::WalkDirsOptions::same_mount), a name that is on another mount, or a
-    /// link to one, is an error `EXDEV`. Returns `false` in the same cases as
-    /// [`enter`](Self::enter).
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
-    /// if let Some(mut dir) = walk.next()? {
-    ///     dir.follow_name("lo"); // a link to the directory of this device
-    /// }
-    /// # assert!(walk.next()?.is_some_and(|dir| dir.is_link()));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    pub fn follow_name(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), EntryState::FOLLOW_NAME)
-    }
-
-    /// Tells the walk to descend into the directory `name`, even if it is never yielded or was
-    /// skipped before.
-    ///
-    /// Returns `false`, and requests nothing, at a [second visit](Self::is_second_visit), or if
-    /// [`max_depth`](crate::WalkDirsOptions::max_depth) does not allow opening a directory below
-    /// this one.
-    ///
-    /// After [`skip_subdirs`](Self::skip_subdirs), the walk enters only the directories that you
-    /// name, in the order in which you name them. So a directory whose entries you know need not
-    /// even be read:
-    ///
-    /// ```
-    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// # let mut dir = walk.next()?.unwrap();
-    /// dir.skip_subdirs(); // and `next` was not called, so nothing is read
-    /// dir.enter("net");
-    /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// The walk enters a name once, however often you pass it. Names are compared byte by byte. In
-    /// a case-insensitive directory, a name that differs from its entry's name only in case can
-    /// make the walk enter the directory twice.
-    ///
-    /// # Errors
-    ///
-    /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error, with the path:
-    ///
-    /// - `ENOENT` if there is no such entry.
-    /// - `ENOTDIR` if the entry is a symbolic link or a file.
-    /// - `EXDEV` if the entry is a mount point, under
-    ///   [`same_mount`](crate::WalkDirsOptions::same_mount).
-    /// - `EINVAL` if no entry can have the name: an empty name, `.`, `..`, or a name that contains
-    ///   a slash or a NUL. The path of the error shows a NUL as `\0`.
-    /// - The errors of any directory that cannot be opened, such as `EACCES` and `ENAMETOOLONG`.
-    ///
-    /// # Performance
-    ///
-    /// Same as [`skip_name`](Self::skip_name).
-    pub fn enter(&mut self, name: impl Name) -> bool {
-        self.request(name.bytes(), EntryState::ENTER)
-    }
-
-    fn request(&mut self, name: &[u8], request: EntryState) -> bool {
-        self.subdirs.merge(self.updates);
-        self.subdirs.request(name, request)
-    }
-
-    /// Tells the walk not to descend into any entry of this directory. Cancels all earlier requests
-    /// for its entries and names.
-    ///
-    /// [`next`](Self::next) still yields entries, and a later [`enter`](Self::enter) or
-    /// [`follow_name`](Self::follow_name) still works. If the `Dir` is then dropped before its end,
-    /// its remaining entries are not read.
+    /// [`next`](Self::next) still yields entries, but if the `Dir` is dropped before its end, the
+    /// rest is not read. Names that were passed before are forgotten.
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     if dir.name() == b"net" {
     ///         dir.skip_subdirs();
     ///     }
@@ -408,8 +312,71 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
-        self.updates.take();
+        self.updates.clear();
         self.subdirs.skip_all();
+    }
+
+    /// Tells the walk to descend into the directory `name`, after [`skip_subdirs`].
+    ///
+    /// The walk enters exactly the names that you pass, in this order, whether they are yielded or
+    /// not. So a directory whose entries you know need not even be read:
+    ///
+    /// ```
+    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// # let mut dir = walk.next()?.unwrap();
+    /// dir.skip_subdirs(); // and `next` was not called, so nothing is read
+    /// dir.enter_name("net")?;
+    /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Returns `false` where the walk enters nothing: at a [second visit](Self::is_second_visit),
+    /// and where [`max_depth`](crate::WalkDirsOptions::max_depth) does not allow opening a
+    /// directory below this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error at once if no entry can have the name (`EINVAL`): an empty name, `.`, `..`,
+    /// or one with a slash or a NUL. Without [`skip_subdirs`], the error is
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput), because a directory that is also yielded would
+    /// be entered twice.
+    ///
+    /// [`WalkDirs::next`](crate::WalkDirs::next) reports later that the directory could not be
+    /// entered, since you asked for it: `ENOENT` if there is no such entry, `ENOTDIR` if it is a
+    /// symbolic link or a file, `EXDEV` if it is a mount point under
+    /// [`same_mount`](crate::WalkDirsOptions::same_mount), and whatever else opening answers.
+    ///
+    /// [`skip_subdirs`]: Self::skip_subdirs
+    pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.name_subdir(EntryState::named(false), name.as_ref())
+    }
+
+    /// Tells the walk to descend into the entry `name` even if it is a symbolic link, after
+    /// [`skip_subdirs`](Self::skip_subdirs).
+    ///
+    /// It is like [`enter_name`](Self::enter_name), except that a link is followed, with all that
+    /// [`DirEntry::follow`] says about followed links, and that an entry that is gone, or is neither
+    /// a directory nor a link to one, is not an error.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// if let Some(mut dir) = walk.next()? {
+    ///     dir.skip_subdirs();
+    ///     dir.follow_name("lo")?; // a link to the directory of this device
+    /// }
+    /// # assert!(walk.next()?.is_some_and(|dir| dir.is_followed_link()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The same as [`enter_name`](Self::enter_name).
+    pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.name_subdir(EntryState::named(true), name.as_ref())
+    }
+
+    fn name_subdir(&mut self, state: EntryState, name: &[u8]) -> Result<bool, Error> {
+        self.subdirs.name(state, name).map_err(|error| self.wrap_error_at(name, error))
     }
 
     /// Returns the state that the walk passes down the tree: see
@@ -425,7 +392,7 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     /// // Counts the directories on the path that are called `net`.
     /// let mut walk = lendir::WalkDirs::options().with_state(0).open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     if dir.name() == b"net" {
     ///         *dir.state_mut() += 1;
     ///     }
@@ -450,9 +417,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let path = dir.path();
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
     ///         println!("{:?} in {path:?}", entry.name_os());
     ///     }
     /// }
@@ -492,9 +459,10 @@ impl<'a, S> Dir<'a, S> {
         self.is_second_visit
     }
 
-    /// Returns `true` if the entry of this directory is a symbolic link that you told the walk to
+    /// Returns `true` if the walk entered this directory through a symbolic link that you told it to
     /// follow. Returns `false` for a root.
-    pub fn is_link(&self) -> bool {
+    #[doc(alias = "is_link")]
+    pub fn is_followed_link(&self) -> bool {
         self.links.target(self.depth()).is_some()
     }
 
@@ -516,7 +484,7 @@ impl<'a, S> Dir<'a, S> {
     /// # let mut walk = lendir::walk_dirs("/sys/class")?;
     /// # let dir = walk.next()?.unwrap();
     /// let mut listing = lendir::Listing::new();
-    /// listing.read(lendir::openat(dir.fd(), c".")?)?;
+    /// listing.read(lendir::openat(dir.fd(), ".")?)?;
     /// # assert!(!listing.is_empty());
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -553,13 +521,32 @@ impl<'a, S> Dir<'a, S> {
             .map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Returns an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth),
-    /// for calls that you make yourself. `cause` is any value that converts into a
-    /// [`std::io::Error`]: see [`Error::new`].
+    /// Makes an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth), for
+    /// calls that you make yourself. `cause` is anything that converts into a [`std::io::Error`]:
+    /// see [`Error::new`].
     #[cold]
-    #[must_use = "this call creates an error, but does not report it"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.entries.directory.error(cause)
+        self.entries.directory.wrap_error(cause)
+    }
+
+    /// Makes an [`Error`] with the path of `name` in this directory, for calls that you make with
+    /// [`fd`](Self::fd) and a name.
+    ///
+    /// ```
+    /// use lendir::rustix::fs::{Mode, OFlags, openat};
+    /// use lendir::{Dir, Error};
+    /// use std::fs::File;
+    ///
+    /// fn open_memory_current(cgroup: &Dir<'_>) -> Result<File, Error> {
+    ///     let opened = openat(cgroup.fd(), "memory.current", OFlags::CLOEXEC, Mode::empty());
+    ///     opened.map(File::from).map_err(|errno| cgroup.wrap_error_at("memory.current", errno))
+    /// }
+    /// ```
+    #[cold]
+    #[must_use = "this makes an error, and reports nothing"]
+    pub fn wrap_error_at(&self, name: impl AsRef<[u8]>, cause: impl Into<io::Error>) -> Error {
+        self.entries.directory.error_at(name.as_ref(), cause)
     }
 
     /// Returns the open parent of this directory and its name there, at a [second

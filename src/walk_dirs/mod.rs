@@ -4,6 +4,7 @@
 //! how a directory is opened or read: see [`part`].
 
 mod dir;
+mod dir_entry;
 mod parallel;
 mod part;
 mod pending;
@@ -11,6 +12,7 @@ mod shared_level;
 mod subdirs;
 
 pub use dir::Dir;
+pub use dir_entry::DirEntry;
 pub use parallel::Worker;
 
 use crate::cursor::options::{Options, common_options};
@@ -26,7 +28,7 @@ use std::path::Path;
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     println!("{:?} has {} entries", dir.path(), dir.count()?);
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -45,8 +47,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
 /// let mut count = 0;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
 ///         if entry.name() == b".git" {
 ///             entry.skip_subtree();
 ///         }
@@ -133,7 +135,7 @@ impl<S: Clone> WalkDirs<S> {
     /// Returns the next directory, or `None` if no directory remains. The root comes first.
     ///
     /// Do not write `while let Ok(Some(dir)) = walk.next()`: that loop stops silently at the first
-    /// error. [`next_ok`](Self::next_ok) is the usual loop.
+    /// error. [`next_or_report`](Self::next_or_report) is the usual loop.
     ///
     /// # Errors
     ///
@@ -186,8 +188,8 @@ impl<S: Clone> WalkDirs<S> {
     ///     errors += 1;
     /// };
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(&mut report) {
-    ///     while let Some(entry) = dir.next_ok(&mut report) {
+    /// while let Some(mut dir) = walk.next_or_report(&mut report) {
+    ///     while let Some(entry) = dir.next_or_report(&mut report) {
     ///         println!("{:?}", entry.path());
     ///     }
     /// }
@@ -195,7 +197,7 @@ impl<S: Clone> WalkDirs<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+    pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         let Self { part, buffer } = self;
         skip_errors(|| part.advance(buffer), on_error).then(|| Dir::visit(part, buffer))
     }
@@ -306,8 +308,8 @@ impl<S> fmt::Debug for WalkDirs<S> {
 /// use lendir::WalkDirs;
 ///
 /// let mut walk = WalkDirs::options().same_mount(true).max_depth(2).open("/sys/class")?;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
 ///         println!("{:?}", entry.path());
 ///     }
 /// }
@@ -340,7 +342,7 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().second_visits(true).open("/sys/class/net")?;
-    /// while let Some(dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let visit = if dir.is_second_visit() { "end" } else { "begin" };
     ///     println!("{visit} {:?}", dir.path());
     /// }
@@ -388,9 +390,9 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().with_state(None).open("/usr/share/doc")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let depth = dir.depth();
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
     ///         if entry.name() == b".git" {
     ///             // This directory and those below it are in a repository.
     ///             *dir.state_mut() = Some(depth);

@@ -27,22 +27,23 @@
 //! visit     yields the directory                                                 dir
 //! ```
 //!
-//! Each of these can fail. Whether an error is reported is decided in
-//! [`report`](crate::cursor::report).
+//! Each of these can fail, and each error is reported once. What prevents reading a directory is
+//! reported by its `Dir`, or by `finish` if the `Dir` is dropped before.
 
 use super::pending::{Pending, PendingName};
 use super::shared_level::SharedLevel;
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
+use crate::cursor::entry_state::EntryUpdates;
 use crate::cursor::options::Options;
 use crate::error::Error;
 use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::Entries;
 use crate::read_dir::entry::Directory;
-use crate::read_dir::entry_state::EntryUpdates;
 use crate::read_dir::records::Phase;
 use crate::sync::Arc;
+use crate::sync::atomic::Ordering::Relaxed;
 use rustix::fd::AsFd;
 use rustix::fs::{SeekFrom, seek};
 
@@ -107,7 +108,7 @@ impl<S> Part<S> {
     /// Abandons all that is pending.
     pub(crate) fn clear(&mut self) {
         self.subdirs = Subdirs::default();
-        self.updates.take();
+        self.updates.clear();
         self.cursor.clear(); // last: dropping a state may panic
     }
 
@@ -115,7 +116,7 @@ impl<S> Part<S> {
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         let Self { subdirs, updates, .. } = self;
-        subdirs.reading.is_unread || subdirs.is_unresolved || !updates.is_empty()
+        subdirs.is_unread || subdirs.is_unresolved || !updates.is_empty()
     }
 
     /// Reads the remaining entries of the current directory, if the walk needs them, and decides
@@ -124,12 +125,12 @@ impl<S> Part<S> {
     #[cold]
     pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
         let Self { cursor, subdirs, updates, .. } = self;
-        subdirs.merge(updates);
-        if subdirs.reading.is_unread {
+        subdirs.update_last(updates);
+        if subdirs.is_unread {
             let top = cursor.stack.top_mut();
             let end_marker = top.end_marker;
             let (directory, _) = top.directory_and_remaining(&cursor.path);
-            if let Some(errno) = subdirs.reading.end() {
+            if let Some(errno) = subdirs.end_reading() {
                 return Err(directory.error(errno));
             }
             // From the first entry, because a cookie may lead elsewhere.
@@ -144,7 +145,7 @@ impl<S> Part<S> {
                 let mut entries = Entries::of(Directory { fd, ..directory }, buffer, end_marker);
                 subdirs.begin_again();
                 while let Some(entry) = entries.next()? {
-                    subdirs.note(&entry);
+                    subdirs.note(&entry, updates);
                 }
                 if again.is_some() || entries.phase != Phase::Empty {
                     break;
@@ -268,7 +269,7 @@ impl<S: Clone> Part<S> {
             parent.next_start = names_start;
             top.names_start = names_start;
             top.next_start = names_start;
-            parent.shared.as_ref().is_none_or(|shared| shared.loss.note())
+            parent.shared.as_ref().is_none_or(|shared| !shared.is_lost.swap(true, Relaxed))
         };
         cursor.reopen_level_above(|parent| parent.shared.as_ref()?.path_by_names(), lose)
     }
@@ -319,7 +320,7 @@ impl<S: Clone> Part<S> {
             self.cursor.insert_level_above(level, work);
         }
         let result = self.reopen_parent();
-        if shared.loss.is_noted() {
+        if shared.is_lost.load(Relaxed) {
             // Last: reopening the parent needs the descriptor of this level for `..`.
             self.cursor.stack.lose_top();
         }

@@ -1,10 +1,9 @@
 //! `Pending`: the names of the directories that the walk still has to enter. It does not know which
 //! names belong to which level, because the callers keep the offsets.
 
-use crate::read_dir::entry_state::EntryState;
+use crate::cursor::entry_state::EntryState;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::slice;
 
 /// The names of pending directories, in one range per level. The names of a level come after the
 /// names of its parent.
@@ -46,22 +45,12 @@ impl Pending {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, state: EntryState, name: &CStr) {
-        let name = name.to_bytes_with_nul();
-        if self.bytes.capacity() - self.bytes.len() <= name.len() {
-            self.bytes.reserve(MIN_GROWTH.max(1 + name.len()));
+    pub(crate) fn push(&mut self, state: EntryState, name: &[u8]) {
+        if self.bytes.capacity() - self.bytes.len() < name.len() + 2 {
+            self.bytes.reserve(MIN_GROWTH.max(name.len() + 2));
         }
         self.bytes.push(state.0);
         self.bytes.extend_from_slice(name);
-    }
-
-    /// Same as [`push`](Self::push), for a name from the caller. A NUL in the name becomes the two
-    /// characters `\0`.
-    pub(crate) fn push_requested(&mut self, state: EntryState, name: &[u8]) {
-        self.bytes.push(state.0);
-        for byte in name {
-            self.bytes.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
-        }
         self.bytes.push(0);
     }
 
@@ -102,45 +91,41 @@ impl Pending {
         names_start
     }
 
-    /// Merges the updates into the state of the name that starts at this offset. Returns the new
-    /// state.
-    pub(crate) fn merge(&mut self, start: usize, updates: EntryState) -> EntryState {
-        let state = EntryState(self.bytes[start]).merge(updates);
+    /// Sets the state of the name that starts at this offset.
+    pub(crate) fn set_state(&mut self, start: usize, state: EntryState) {
         self.bytes[start] = state.0;
-        state
     }
 
-    /// Calls `change` on each name from the offset `start` to the end. Sets the name's state to the
-    /// result, or removes the name if the result is `None`.
-    pub(crate) fn rewrite(
-        &mut self,
-        mut start: usize,
-        mut change: impl FnMut(EntryState, &[u8]) -> Option<EntryState>,
-    ) {
+    /// Keeps the names from the offset `start` on for which `is_kept` returns `true`.
+    pub(crate) fn retain(&mut self, mut start: usize, mut is_kept: impl FnMut(EntryState) -> bool) {
         let mut kept_end = start;
         while start < self.bytes.len() {
-            let PendingName { state, name, end } = self.get(start);
-            if let Some(state) = change(state, name.to_bytes()) {
+            let PendingName { state, end, .. } = self.get(start);
+            if is_kept(state) {
                 self.bytes.copy_within(start..end, kept_end);
-                self.bytes[kept_end] = state.0;
                 kept_end += end - start;
             }
             start = end;
         }
         self.truncate(kept_end);
     }
+
+    /// Removes the names in `range`.
+    pub(crate) fn remove(&mut self, range: Range<usize>) {
+        self.bytes.copy_within(range.end.., range.start);
+        self.truncate(self.bytes.len() - range.len());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{EntryState, Pending};
-    use std::ffi::CString;
     use std::ops::Range;
 
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(EntryState::DIRECTORY, &CString::new(*name).unwrap());
+            pending.push(EntryState::DIRECTORY, name.as_bytes());
         }
         pending
     }

@@ -10,7 +10,7 @@
 //! This module does not know which names are pending there, nor how many threads there are.
 
 use crate::cursor::reopen::{ClosedLevel, OpenLevel, PathByNames};
-use crate::cursor::report::Loss;
+use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
 use std::iter;
@@ -22,8 +22,9 @@ pub(crate) struct SharedLevel<S> {
     pub(crate) level: ClosedLevel,
     /// `Some` for the root: the descriptor from which levels are found by names.
     root: Option<OwnedFd>,
-    /// Whether a thread did not find the level. Then it has no second visit.
-    pub(crate) loss: Loss,
+    /// Whether a thread did not find the level. The first such thread reports it, and the level has
+    /// no second visit.
+    pub(crate) is_lost: AtomicBool,
     /// The caller's state, behind a lock because it need not be `Sync`.
     state: Mutex<S>,
 }
@@ -36,7 +37,13 @@ impl<S> SharedLevel<S> {
         level: ClosedLevel,
         state: S,
     ) -> Arc<Self> {
-        Arc::new(Self { parent, level, root, loss: Loss::default(), state: Mutex::new(state) })
+        Arc::new(Self {
+            parent,
+            level,
+            root,
+            is_lost: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
     }
 
     /// Returns the path by names to this level: its start, and the levels on it.

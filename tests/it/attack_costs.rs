@@ -161,7 +161,7 @@ fn moved_levels_cost_linear_calls() {
                 let mut walk = begin(&place, second_visits, attack);
                 let mut errors = 0;
                 let counted = Counted::begin();
-                while walk.next_ok(|_| errors += 1).is_some() {}
+                while walk.next_or_report(|_| errors += 1).is_some() {}
                 drop(counted);
                 assert_eq!(
                     errors,

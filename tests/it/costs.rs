@@ -72,7 +72,7 @@ fn error_makes_two_allocations_at_most() {
     let mut buffer = Buffer::new();
     let costs = [
         allocated(|| lendir::open("/nowhere").unwrap_err()),
-        allocated(|| lendir::openat(&file, c"below").unwrap_err()),
+        allocated(|| lendir::openat(&file, "below").unwrap_err()),
         allocated(|| Entries::new(&file, &mut buffer).next().unwrap_err()),
         allocated(|| Entries::new(&file, &mut buffer).seek(u64::MAX).unwrap_err()),
     ];

@@ -202,7 +202,7 @@ fn ended_process_makes_errors_gone() {
             && lendir::open(&proc).unwrap_err().is_gone()
     );
     let mut errors = 0;
-    while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
+    while walk.next_or_report(|error| errors += usize::from(error.is_gone())).is_some() {}
     assert_eq!(errors, unqueried, "queried entries have no second error");
     assert!(entry_walk.next().unwrap_err().is_gone());
 }

@@ -157,7 +157,7 @@ fn reading_returns_the_error_of_the_kernel() {
 #[test]
 fn descriptors_are_closed_on_exec() {
     let dir = lendir::open("/").unwrap();
-    for dir in [lendir::open("/").unwrap(), lendir::openat(&dir, "proc").unwrap()] {
+    for dir in [lendir::open("/").unwrap(), lendir::openat(&dir, "pro").unwrap()] {
         assert_eq!(fcntl_getfd(dir).unwrap(), FdFlags::CLOEXEC);
     }
 }

@@ -75,7 +75,7 @@ fn loop_names_a_root_without_path() {
     symlink("..", tree.path().join("a/up")).unwrap();
     let mut walk = WalkDirs::options().from_fd(lendir::open(tree.path()).unwrap(), "");
     let mut errors = Vec::new();
-    while let Some(mut dir) = walk.next_ok(|error| errors.push(error.to_string())) {
+    while let Some(mut dir) = walk.next_or_report(|error| errors.push(error.to_string())) {
         while let Some(entry) = dir.next().unwrap() {
             entry.follow();
         }

@@ -89,8 +89,8 @@ fn parts_share_one_descriptor() {
         let _others = leave_room(THREADS + 4);
         let errors = lendir::walk_dirs(tree.path()).unwrap().run_parallel(THREADS, |worker| {
             let mut errors = 0;
-            while let Some(mut dir) = worker.next_ok(|_| errors += 1) {
-                while dir.next_ok(|_| errors += 1).is_some() {}
+            while let Some(mut dir) = worker.next_or_report(|_| errors += 1) {
+                while dir.next_or_report(|_| errors += 1).is_some() {}
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             errors

@@ -189,16 +189,16 @@ fn error_has_the_path_and_is_reported_once() {
     assert_eq!(dir.path(), Path::new(""));
     for _ in 0..2 {
         let mut errors: Vec<Error> = Vec::new();
-        assert!(dir.next_ok(|error| errors.push(error)).is_none());
+        assert!(dir.next_or_report(|error| errors.push(error)).is_none());
         assert_eq!(errors.pop().unwrap().raw_os_error(), Some(libc::ENOTDIR));
-        assert!(dir.next_ok(|error| errors.push(error)).is_none() && errors.is_empty());
+        assert!(dir.next_or_report(|error| errors.push(error)).is_none() && errors.is_empty());
         dir.rewind().unwrap();
     }
     let mut buffer = Buffer::new();
     let mut errors = 0;
     let fd = dir.fd();
     let mut entries = Entries::new(&fd, &mut buffer);
-    (0..2).for_each(|_| assert!(entries.next_ok(|_| errors += 1).is_none()));
+    (0..2).for_each(|_| assert!(entries.next_or_report(|_| errors += 1).is_none()));
     assert_eq!(errors, 1);
     let made: Vec<Result<(), Error>> = dir.filter_map(|_| None).collect();
     assert!(
@@ -213,7 +213,7 @@ fn read_dir_shares_its_descriptor() {
     let mut dir = read_dir(made.path()).unwrap();
     let mut buffer = Buffer::new();
     let entry = dir.next().unwrap().unwrap();
-    let same = lendir::openat(entry.dir_fd(), c".").unwrap();
+    let same = lendir::openat(entry.dir_fd(), ".").unwrap();
     assert_eq!(scan::all(&mut Entries::new(&same, &mut buffer)).len(), 1);
     make_file(&made.path().join("2"));
     let fd = dir.fd();

@@ -98,7 +98,7 @@ fn walk_enters_exactly_the_named_directories() {
             };
             let _ = options.open(tree.path()).unwrap().run_parallel(threads, |worker| {
                 while let Some(mut dir) =
-                    worker.next_ok(|error| add(error.path(), Err(errno(&error))))
+                    worker.next_or_report(|error| add(error.path(), Err(errno(&error))))
                 {
                     match dir.depth() {
                         _ if dir.is_second_visit() => {}

@@ -349,7 +349,7 @@ fn parent_of_a_root_is_opened_once() {
 fn walk_without_roots_is_at_its_end() {
     let mut walk = WalkDirs::options().open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
-    assert!(walk.next_ok(|_| unreachable!()).is_none());
+    assert!(walk.next_or_report(|_| unreachable!()).is_none());
     assert!(
         format!("{walk:?}").starts_with(r#"WalkDirs { path: "", options: Options { "#),
         "{walk:?}"

@@ -26,9 +26,9 @@ fn next(dir: &mut Dir<'_>, errors: &mut Vec<Error>) {
 const CASES: [Case; 9] = [
     ("next", next, [1, 0]),
     (
-        "next_ok",
+        "next_or_report",
         |dir, errors| {
-            (0..3).for_each(|_| assert!(dir.next_ok(|error| errors.push(error)).is_none()));
+            (0..3).for_each(|_| assert!(dir.next_or_report(|error| errors.push(error)).is_none()));
         },
         [1, 0],
     ),
@@ -92,7 +92,7 @@ fn check((what, read, expected_counts): Case, [second_visits, same_mount, is_lin
         }
     }
     let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
-    while let Some(mut dir) = walk.next_ok(|error| of_walk.push(error)) {
+    while let Some(mut dir) = walk.next_or_report(|error| of_walk.push(error)) {
         if dir.path() == secret {
             assert_eq!(
                 dir.stat().unwrap().st_ino,
@@ -164,9 +164,9 @@ fn names_that_fail_to_open_cost_no_queries() {
                 let walk = WalkDirs::options().second_visits(true).open(tree.path()).unwrap();
                 let parts = walk.run_parallel(threads, |worker| {
                     let (mut visits, mut errors) = (0, 0);
-                    while let Some(dir) =
-                        worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES))
-                    {
+                    while let Some(dir) = worker.next_or_report(|error| {
+                        errors += usize::from(errno(&error) == libc::EACCES)
+                    }) {
                         visits += 1;
                         if dir.name() == b"u" {
                             // The other threads begin to wait meanwhile.
@@ -205,7 +205,7 @@ fn threads_share_an_unsearchable_level() {
         let is_given = AtomicBool::new(false);
         let parts = walk.run_parallel(2, |worker| {
             let (mut visits, is_first) = (0, worker.index() == 0);
-            while worker.next_ok(|error| assert_eq!(errno(&error), libc::EACCES)).is_some() {
+            while worker.next_or_report(|error| assert_eq!(errno(&error), libc::EACCES)).is_some() {
                 visits += 1;
                 is_given.fetch_or(!is_first, Relaxed);
                 if !is_given.load(Relaxed) {

@@ -206,7 +206,7 @@ fn path_begins_with_the_root_as_written() {
         .map(|path| (path.to_owned(), options().from_fd(lendir::open(&dir).unwrap(), path)));
     for (root, mut tree) in opened.into_iter().chain(from_fds) {
         for (relative, depth, is_last) in [("e", 1, false), ("e/f", 2, true), ("g", 1, true)] {
-            let entry = tree.next_ok(|error| panic!("{error}")).unwrap();
+            let entry = tree.next_or_report(|error| panic!("{error}")).unwrap();
             assert_eq!(entry.path().as_os_str(), Path::new(&root).join(relative), "{root}");
             assert_eq!(Some(entry.name_os()), Path::new(relative).file_name(), "{root}");
             assert_eq!(entry.relative_path().as_os_str(), relative, "{root}");

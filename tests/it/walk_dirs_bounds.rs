@@ -233,7 +233,7 @@ fn parent_and_name_leads_to_the_directory() {
             options.from_fd(lendir::open(tree.path()).unwrap(), tree.path())
         };
         let (mut lost, mut nameless, mut named) = (0, Vec::new(), 0);
-        while let Some(mut dir) = walk.next_ok(|_| lost += 1) {
+        while let Some(mut dir) = walk.next_or_report(|_| lost += 1) {
             if dir.path() == path(DEPTH) && !dir.is_second_visit() {
                 fs::rename(path(3), aside.path().join("below")).unwrap();
                 fs::rename(path(2), aside.path().join("moved")).unwrap();

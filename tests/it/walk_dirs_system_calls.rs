@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 fn read_all(dir: &mut Dir<'_>) {
-    while dir.next_ok(|_| ()).is_some() {}
+    while dir.next_or_report(|_| ()).is_some() {}
 }
 
 /// Makes a chain. Beside each next directory, there is an empty one that comes last, and cannot be
@@ -57,7 +57,7 @@ const CASES: [Case; 9] = [
 ];
 
 fn skip_one(dir: &mut Dir<'_>) {
-    while let Some(entry) = dir.next_ok(|_| ()) {
+    while let Some(entry) = dir.next_or_report(|_| ()) {
         if entry.name() == b"skipped" {
             entry.skip_subtree();
         }
@@ -83,7 +83,7 @@ fn directory_takes_three_or_four_calls() {
             for (_, options, look, ..) in CASES {
                 let _counted = Counted::begin();
                 let mut walk = options(WalkDirs::options()).open(tree.path()).unwrap();
-                while let Some(mut dir) = walk.next_ok(|_| ()) {
+                while let Some(mut dir) = walk.next_or_report(|_| ()) {
                     look(&mut dir);
                 }
             }

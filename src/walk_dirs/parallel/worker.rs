@@ -14,8 +14,8 @@ use std::fmt;
 ///
 /// ```
 /// let _ = lendir::walk_dirs("/sys/class")?.run_parallel(0, |worker| {
-///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
-///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(mut dir) = worker.next_or_report(|error| eprintln!("{error}")) {
+///         while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
 ///             println!("{:?}", entry.path());
 ///         }
 ///     }
@@ -40,7 +40,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// work.
     ///
     /// Do not write `while let Ok(Some(dir)) = worker.next()`: that loop stops silently at the
-    /// first error, on this thread only. [`next_ok`](Self::next_ok) is the usual loop.
+    /// first error, on this thread only. [`next_or_report`](Self::next_or_report) is the usual loop.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// Returns the next directory for this thread, or `None` if no directory remains for any
     /// thread. Calls `on_error` with each error before that directory, and continues.
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+    pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         skip_errors(|| self.advance(), on_error)
             .then(|| Dir::visit(&mut self.part, &mut self.buffer))
     }
@@ -65,8 +65,8 @@ impl<S: Clone + Send> Worker<'_, S> {
     ///
     /// ```
     /// let found = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
-    ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
-    ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(mut dir) = worker.next_or_report(|error| eprintln!("{error}")) {
+    ///         while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
     ///             if entry.name() == b"net" {
     ///                 let path = entry.path();
     ///                 worker.stop();
@@ -96,7 +96,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // one for each thread
     /// let _ = lendir::walk_dirs("/sys/class")?.run_parallel(lines.len(), |worker| {
     ///     let lines = &lines[worker.index()];
-    ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(dir) = worker.next_or_report(|error| eprintln!("{error}")) {
     ///         lines.lock().unwrap().push(dir.path().to_owned());
     ///     }
     /// });

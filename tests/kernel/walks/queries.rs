@@ -193,7 +193,7 @@ impl Case {
         if self.reader == Reader::Walk {
             let mut walk = lendir::walk(&root).unwrap();
             while let Some(entry) =
-                walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
+                walk.next_or_report(|error| outcome.errors.push(of_root(&error, &root)))
             {
                 if entry.depth() == 1 {
                     self.call_all(entry.name(), &mut place, &mut yielded, |call| {
@@ -208,11 +208,13 @@ impl Case {
         } else {
             let mut walk = lendir::walk_dirs(&root).unwrap();
             while let Some(mut dir) =
-                walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
+                walk.next_or_report(|error| outcome.errors.push(of_root(&error, &root)))
             {
                 if dir.depth() == 0 {
                     self.in_root(&mut dir, &mut place, &mut yielded);
-                } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some()
+                } else if dir
+                    .next_or_report(|error| outcome.errors.push(of_root(&error, &root)))
+                    .is_some()
                 {
                     outcome.entered.push(dir.name_os().to_str().unwrap().to_owned());
                 }

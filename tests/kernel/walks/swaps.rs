@@ -131,7 +131,7 @@ fn swap(
 fn read_ahead(root: &Path) -> Vec<Visit> {
     let mut walk = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
     let (mut dirs, mut visits) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
-    while let Some(entry) = walk.next_ok(|error| visits.push(Visit::from(&error))) {
+    while let Some(entry) = walk.next_or_report(|error| visits.push(Visit::from(&error))) {
         let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
         dirs.entry(dir).or_default().push(Found {
             name: entry.name().into(),

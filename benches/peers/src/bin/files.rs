@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> io::Result<()> {
     let mut listing = Listing::with_order(Order::Unsorted);
     let (mut path, mut lines) = (Vec::new(), Vec::new());
-    while let Some(mut dir) = worker.next_ok(|error| report(&error)) {
+    while let Some(mut dir) = worker.next_or_report(|error| report(&error)) {
         if let Err(error) = dir.read_into(&mut listing) {
             report(&error); // the listing holds the entries that were read before
         }

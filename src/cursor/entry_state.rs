@@ -1,0 +1,126 @@
+//! Decides whether a walk enters an entry: by what the entry can be, what queries told the caller,
+//! and what the caller requested. This module does not know how an entry is opened.
+//!
+//! The other conditions are decided elsewhere: `max_depth` in `walk_dirs/dir.rs` and `walk/mod.rs`,
+//! `same_mount` in `cursor/opener.rs`, and loops in `cursor/links.rs`.
+
+use rustix::fs::FileType;
+use std::cell::Cell;
+
+/// A set of bits that says what is known of an entry, and what the caller wants. It is never empty.
+///
+/// ```text
+/// bit   4       3         2          1         0
+///       named   skipped   followed   can be:   can be:
+///                                    link      directory
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EntryState(pub(crate) u8);
+
+impl EntryState {
+    pub(crate) const DIRECTORY: Self = Self(1);
+    const LINK: Self = Self(1 << 1);
+    pub(crate) const UNKNOWN: Self = Self(Self::DIRECTORY.0 | Self::LINK.0);
+    /// The caller wants the entry to be entered even if it is a symbolic link.
+    const FOLLOWED: Self = Self(1 << 2);
+    const SKIPPED: Self = Self(1 << 3);
+    /// The caller has passed the name, so whatever prevents the walk from entering it is an error.
+    const NAMED: Self = Self(1 << 4);
+
+    /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
+    #[inline]
+    pub(crate) fn from_type(file_type: FileType) -> Option<Self> {
+        match file_type {
+            FileType::Directory => Some(Self::DIRECTORY),
+            FileType::Unknown => Some(Self::UNKNOWN),
+            FileType::Symlink => Some(Self::LINK),
+            _ => None,
+        }
+    }
+
+    /// Returns the state of a name that the caller has passed.
+    pub(crate) fn named(is_followed: bool) -> Self {
+        let state =
+            if is_followed { Self::UNKNOWN.0 | Self::FOLLOWED.0 } else { Self::DIRECTORY.0 };
+        Self(state | Self::NAMED.0)
+    }
+
+    #[inline]
+    fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    #[inline]
+    pub(crate) fn can_be_directory(self) -> bool {
+        self.has(Self::DIRECTORY)
+    }
+
+    pub(crate) fn can_be_link(self) -> bool {
+        self.has(Self::LINK)
+    }
+
+    /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
+    #[inline]
+    pub(crate) fn is_followed(self) -> bool {
+        self.can_be_link() && self.has(Self::FOLLOWED)
+    }
+
+    pub(crate) fn is_named(self) -> bool {
+        self.has(Self::NAMED)
+    }
+
+    /// Returns `true` if the caller has skipped or followed the entry.
+    pub(crate) fn is_requested(self) -> bool {
+        self.has(Self(Self::SKIPPED.0 | Self::FOLLOWED.0))
+    }
+
+    /// Returns `true` if the walk tries to enter the entry.
+    #[inline]
+    pub(crate) fn is_entered(self) -> bool {
+        !self.has(Self::SKIPPED) && (self.can_be_directory() || self.is_followed())
+    }
+}
+
+/// What the caller has found out and requested about the entry yielded last.
+#[derive(Debug, Default)]
+pub(crate) struct EntryUpdates {
+    /// The type that a query found last.
+    pub(crate) queried: Cell<Option<FileType>>,
+    pub(crate) request: Cell<Option<Request>>,
+}
+
+/// A request for an entry, of which the last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Skip,
+    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
+    SkipRest,
+    Follow,
+}
+
+impl EntryUpdates {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queried.get().is_none() && self.request.get().is_none()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.queried.set(None);
+        self.request.set(None);
+    }
+
+    /// Takes the updates. Returns the new state of the entry, which had `state` before.
+    #[inline]
+    pub(crate) fn apply_to(&self, state: EntryState) -> EntryState {
+        let types = match self.queried.take() {
+            Some(queried) => EntryState::from_type(queried).unwrap_or(EntryState::SKIPPED),
+            None => state,
+        };
+        let request = match self.request.take() {
+            None => EntryState(0),
+            Some(Request::Follow) => EntryState::FOLLOWED,
+            Some(Request::Skip | Request::SkipRest) => EntryState::SKIPPED,
+        };
+        EntryState(types.0 | request.0)
+    }
+}

@@ -1,0 +1,140 @@
+//! `DirEntry`: an entry of a `Dir`, and the requests of the caller. It does not know what the walk
+//! makes of them.
+
+use crate::cursor::entry_state::{EntryState, EntryUpdates, Request};
+use crate::read_dir::entry::{Directory, Entry, Record};
+use std::fmt;
+use std::ops::Deref;
+
+/// An entry of a [`Dir`](crate::Dir): an [`Entry`], and what you can tell the walk about it.
+///
+/// ```
+/// let mut walk = lendir::walk_dirs("/sys/class")?;
+/// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
+///         if entry.name() == b".git" {
+///             entry.skip_subtree();
+///         }
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// [`skip_subtree`](Self::skip_subtree) and [`follow`](Self::follow) also work in closures, such as
+/// the argument of [`Dir::find`](crate::Dir::find). The last of them counts. After
+/// [`Dir::skip_subdirs`](crate::Dir::skip_subdirs) the walk enters what you name, whatever you say
+/// about entries.
+pub struct DirEntry<'a> {
+    entry: Entry<'a>,
+    /// `None` if the walk enters no entry of this type.
+    updates: Option<&'a EntryUpdates>,
+}
+
+impl<'a> DirEntry<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        record: Record<'a>,
+        directory: Directory<'a>,
+        updates: &'a EntryUpdates,
+    ) -> Self {
+        let updates = EntryState::from_type(record.d_type()).map(|_| updates);
+        let queried = updates.map(|updates| &updates.queried);
+        Self { entry: Entry { record, directory, queried }, updates }
+    }
+
+    /// Counts the levels from the root of the walk down to this entry. An entry of the root has
+    /// depth 1.
+    #[doc(alias = "min_depth")]
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.entry.directory.depth + 1
+    }
+
+    /// Tells the walk not to descend into this entry. If its type is unknown, it is not even opened
+    /// to find out.
+    #[doc(alias("hidden", "prune", "filter_entry"))]
+    #[inline]
+    pub fn skip_subtree(&self) {
+        self.request(Request::Skip);
+    }
+
+    /// Tells the walk to descend into this entry even if it is a symbolic link.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     let is_root = dir.depth() == 0;
+    ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
+    ///         if is_root {
+    ///             entry.follow(); // links to devices; links below them are not followed
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// - A link to a file, or to nothing, is not an error.
+    /// - [`file_type`](Entry::file_type) and [`stat`](Entry::stat) still describe the link itself.
+    /// - If the entry is not a link, `follow` only cancels an earlier
+    ///   [`skip_subtree`](Self::skip_subtree).
+    /// - Under [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not
+    ///   entered.
+    /// - Links below a followed link are yielded, but are not followed unless you call `follow` for
+    ///   them, too.
+    ///
+    /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
+    /// decides where the link leads. To limit this, check the directory before you read it:
+    /// `if dir.is_followed_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
+    ///
+    /// **Links multiply the work** even without a loop: eighteen directories, each with two links to
+    /// the next, make half a million visits. [`max_depth`](crate::WalkDirsOptions::max_depth) bounds
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// This method itself returns no error. The walk reports each link that it cannot enter:
+    ///
+    /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
+    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
+    ///   is already on the path causes the same error. A link that leads only to other links causes
+    ///   `ELOOP`, too, but then there is no such directory.
+    /// - `EACCES` or another error: the walk cannot tell whether the link causes a loop. This
+    ///   happens if a directory above the link can no longer be searched, or if a server does not
+    ///   answer. The walk does not enter such a link, even if the target can be read.
+    ///
+    /// # Performance
+    ///
+    /// A followed link takes three system calls for each directory above it, unless the walk has
+    /// already compared this directory with an earlier link. Below the link, each directory takes
+    /// one additional system call.
+    ///
+    /// While the walk follows a link, it holds two descriptors beyond
+    /// [`max_open`](crate::WalkDirsOptions::max_open).
+    #[doc(alias = "follow_links")]
+    #[inline]
+    pub fn follow(&self) {
+        self.request(Request::Follow);
+    }
+
+    #[inline]
+    fn request(&self, request: Request) {
+        if let Some(updates) = self.updates {
+            updates.request.set(Some(request));
+        }
+    }
+}
+
+impl<'a> Deref for DirEntry<'a> {
+    type Target = Entry<'a>;
+
+    #[inline]
+    fn deref(&self) -> &Entry<'a> {
+        &self.entry
+    }
+}
+
+impl fmt::Debug for DirEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entry.fmt(f)
+    }
+}
