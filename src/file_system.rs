@@ -18,6 +18,7 @@ impl FileSystem {
     pub(crate) const XFS: Self = Self(0x5846_5342);
     pub(crate) const F2FS: Self = Self(0xf2f5_2010);
     pub(crate) const SYSFS: Self = Self(0x6265_6572);
+    pub(crate) const NFS: Self = Self(0x6969);
     pub(crate) const CGROUP2: Self = Self(0x6367_7270);
 
     /// Returns the kind of the file system that `dir` is on, by one `fstatfs`.

@@ -4,8 +4,11 @@
 //! The other conditions are decided elsewhere: `max_depth` in `walk_dirs/dir.rs` and `walk/mod.rs`,
 //! `same_mount` in `cursor/opener.rs`, and loops in `cursor/links.rs`.
 
+use crate::read_dir::entry::query_type;
+use rustix::fd::BorrowedFd;
 use rustix::fs::FileType;
 use std::cell::Cell;
+use std::ffi::CStr;
 
 /// A set of bits that says what is known of an entry, and what the caller wants. It is never empty.
 ///
@@ -65,6 +68,33 @@ impl EntryState {
         self.can_be_link() && self.has(Self::FOLLOWED)
     }
 
+    #[inline]
+    pub(crate) fn is_unknown(self) -> bool {
+        self.can_be_directory() && self.can_be_link()
+    }
+
+    /// Returns the state after the type was asked for, if it is not known and matters. If the query
+    /// fails, the state stays the same, and opening the entry tells.
+    #[inline]
+    pub(crate) fn resolve(self, dir: BorrowedFd<'_>, name: &CStr) -> Self {
+        if self.is_unknown() { self.query(dir, name) } else { self }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn query(self, dir: BorrowedFd<'_>, name: &CStr) -> Self {
+        if !self.is_entered() {
+            return self;
+        }
+        query_type(dir, name).map_or(self, |file_type| self.with_type(file_type))
+    }
+
+    /// Returns the state of an entry that was found to have this type.
+    fn with_type(self, file_type: FileType) -> Self {
+        let types = Self::from_type(file_type).unwrap_or(Self::SKIPPED);
+        Self(self.0 & !Self::UNKNOWN.0 | types.0)
+    }
+
     pub(crate) fn is_named(self) -> bool {
         self.has(Self::NAMED)
     }
@@ -112,10 +142,7 @@ impl EntryUpdates {
     /// Takes the updates. Returns the new state of the entry, which had `state` before.
     #[inline]
     pub(crate) fn apply_to(&self, state: EntryState) -> EntryState {
-        let types = match self.queried.take() {
-            Some(queried) => EntryState::from_type(queried).unwrap_or(EntryState::SKIPPED),
-            None => state,
-        };
+        let types = self.queried.take().map_or(state, |queried| state.with_type(queried));
         let request = match self.request.take() {
             None => EntryState(0),
             Some(Request::Follow) => EntryState::FOLLOWED,

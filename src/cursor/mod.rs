@@ -33,7 +33,7 @@ use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
-use stack::{Level, LevelState, Stack};
+use stack::{Level, LevelState, Stack, Work};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::AssertUnwindSafe;
@@ -41,7 +41,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A position in a tree. `T` is the type of the work that remains at a level.
-pub(crate) struct Cursor<T> {
+pub(crate) struct Cursor<T: Work> {
     pub(crate) options: Options,
     /// Opens the children of the current directory.
     pub(crate) opener: Opener,
@@ -62,7 +62,7 @@ pub(crate) struct Cursor<T> {
 /// A function that closes descriptors that belong to no level, such as those open ahead.
 pub(crate) type FreeDescriptor = AssertUnwindSafe<Box<dyn Fn() -> bool + Send + Sync>>;
 
-impl<T> Cursor<T> {
+impl<T: Work> Cursor<T> {
     /// Returns a cursor without levels or roots.
     pub(crate) fn new(options: Options) -> Self {
         Self {

@@ -115,7 +115,16 @@ impl<T> Level<T> {
     }
 }
 
-impl<T> Stack<T> {
+/// The work that remains at a level.
+pub(crate) trait Work {
+    /// Does what needs the level's descriptor, which is about to be closed.
+    fn before_close(&mut self, _dir: BorrowedFd<'_>, _end_marker: EndMarker) {}
+}
+
+#[cfg(test)]
+impl Work for () {}
+
+impl<T: Work> Stack<T> {
     pub(super) const fn new(limit: usize) -> Self {
         Self { levels: Vec::new(), limit, closed_end_index: 1 }
     }
@@ -180,7 +189,10 @@ impl<T> Stack<T> {
             .shallowest_open_index()
             .and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = first else { return false };
-        self.levels[index].state = LevelState::Closed(identity);
+        let Level { state, end_marker, remaining, .. } = &mut self.levels[index];
+        if let LevelState::Open(dir) = mem::replace(state, LevelState::Closed(identity)) {
+            remaining.before_close(dir.as_fd(), *end_marker);
+        }
         self.closed_end_index = index + 1;
         true
     }

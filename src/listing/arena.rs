@@ -9,7 +9,7 @@ use crate::read_dir::records::{HEADER, Records};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FileType, RawMode};
+use rustix::fs::{FileType, RawMode, Statx, StatxFlags};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
@@ -33,6 +33,17 @@ pub(crate) struct Arena {
     /// The depth of that directory.
     pub(crate) depth: usize,
     pub(crate) limit: Option<Limit>,
+    /// The answers to queries, in the order of their records.
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// The metadata of an entry, queried when its batch was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    /// The start of the entry's [`Span`].
+    name_start: usize,
+    pub(crate) asked: StatxFlags,
+    pub(crate) statx: Statx,
 }
 
 /// The conditions under which reading a directory fails before its end.
@@ -48,9 +59,9 @@ pub(crate) struct Limit {
 pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
 /// The size of the first batch of a directory. Each further batch is twice as large, so a server
 /// gets few requests.
-const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
+pub(crate) const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
 /// The size of the largest batches.
-const MAX_BATCH: usize = 1024 * 1024;
+pub(crate) const MAX_BATCH: usize = 1024 * 1024;
 
 impl Arena {
     /// Sets the directory that is read next. Fails if memory for its path is refused.
@@ -63,17 +74,17 @@ impl Arena {
         Ok(())
     }
 
-    /// Makes room for the next batch behind the records of a directory. Returns the number of
-    /// bytes.
+    /// Makes room for a batch of about `batch` bytes, and of at least `least`, behind the records.
+    /// Returns the number of bytes.
     #[inline]
     pub(crate) fn make_room(
         &mut self,
-        records_start: usize,
         records_end: usize,
+        batch: usize,
+        least: usize,
     ) -> io::Result<usize> {
         self.check_limit()?;
-        let batch = MAX_BATCH.min(FIRST_BATCH + records_end - records_start);
-        if self.memory.len() < records_end + MIN_ROOM {
+        if self.memory.len() < records_end + least {
             self.grow(records_end, batch)?;
         }
         let room = self.memory.len() - records_end;
@@ -146,9 +157,40 @@ impl Arena {
         FileType::from_raw_mode(RawMode::from(self.memory[span.start() - 1].min(0xf)) << 12)
     }
 
+    /// Keeps the answer to a query of the last records.
+    pub(crate) fn push_answer(
+        &mut self,
+        span: Span,
+        asked: StatxFlags,
+        statx: Statx,
+    ) -> io::Result<()> {
+        self.answers.try_reserve(1)?;
+        self.answers.push(Answer { name_start: span.start(), asked, statx });
+        Ok(())
+    }
+
+    /// Returns the answer to the query of an entry.
+    #[inline]
+    pub(crate) fn answer(&self, span: Span) -> Option<&Answer> {
+        if self.answers.is_empty() { None } else { self.search_answer(span) }
+    }
+
+    #[inline(never)]
+    fn search_answer(&self, span: Span) -> Option<&Answer> {
+        let index = self.answers.binary_search_by_key(&span.start(), |answer| answer.name_start);
+        Some(&self.answers[index.ok()?])
+    }
+
     #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
     pub(crate) fn set_d_type(&mut self, span: Span, file_type: FileType) {
         self.memory[span.start() - 1] = (file_type.as_raw_mode() >> 12) as u8;
+    }
+}
+
+impl Answer {
+    /// Returns the answer for the same record, whose name starts `added - removed` bytes later.
+    pub(crate) fn moved(self, added: usize, removed: usize) -> Self {
+        Self { name_start: self.name_start + added - removed, ..self }
     }
 }
 
@@ -176,29 +218,12 @@ mod tests {
         let limit = Limit { bytes: MAX_BATCH, is_over: Arc::default() };
         let mut arena = Arena { limit: Some(limit), ..Arena::default() };
         for used in [0, MAX_BATCH - 1, MAX_BATCH] {
-            assert!(arena.make_room(0, used).is_ok_and(|room| room >= MIN_ROOM), "{used}");
+            let room = arena.make_room(used, MAX_BATCH, MIN_ROOM);
+            assert!(room.is_ok_and(|room| room >= MIN_ROOM), "{used}");
         }
-        assert_eq!(
-            arena.make_room(0, MAX_BATCH + 1).unwrap_err().kind(),
-            io::ErrorKind::OutOfMemory
-        );
+        let refused = arena.make_room(MAX_BATCH + 1, MAX_BATCH, MIN_ROOM).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
         assert_eq!(arena.memory.len(), MAX_BATCH + MIN_ROOM);
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "Miri takes minutes to fill megabytes")]
-    fn each_batch_is_twice_as_large() {
-        const KIB: usize = 1024;
-        let (mut arena, mut used, start) = (Arena::default(), 100, 100);
-        let mut batches = Vec::new();
-        while used < 4 * MAX_BATCH {
-            let room = arena.make_room(start, used).unwrap();
-            batches.push(room / KIB);
-            used += room;
-        }
-        assert_eq!(batches, [32, 64, 128, 256, 512, 1024, 1024, 1024, 1024]);
-        // The next directory begins with a small batch, whatever memory there is.
-        assert_eq!(arena.make_room(0, 0).unwrap(), 32 * KIB);
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl<'a> ListedEntry<'a> {
             ino: arena.ino(span),
             cookie: arena.cookie(span),
             d_type: arena.d_type(span),
+            statx: arena.answer(span).map(|answer| (&answer.statx, answer.asked)),
         }
     }
 

@@ -18,11 +18,14 @@ use crate::error::Error;
 use crate::open::open_again;
 use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::Directory;
-use crate::read_dir::records::{MIN_RECORD, Phase};
+use crate::read_dir::entry::{Directory, NOT_BEYOND};
+use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
+pub(crate) use arena::FIRST_BATCH;
 pub(crate) use arena::Limit;
-use arena::{Arena, MIN_ROOM, grow};
+use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, FileType, StatxFlags};
+use rustix::io::retry_on_intr;
 use span::Span;
 use std::iter::{self, Peekable};
 use std::ops::Index;
@@ -70,6 +73,10 @@ pub struct Listing {
     keys: Vec<u64>,
     pub(crate) extent: Extent,
     order: Order,
+    /// The metadata to query of each entry right after its batch.
+    mask: Option<StatxFlags>,
+    /// The first error of a query that [`Order::Path`] needs.
+    type_error: Option<Error>,
     /// Whether the directory was removed.
     removed: bool,
 }
@@ -81,12 +88,32 @@ pub(crate) struct Extent {
     pub(crate) entries: usize,
     /// The offset in the arena at which their records end.
     records_end: usize,
+    /// The number of answers to queries.
+    answers: usize,
+}
+
+/// Which entries are asked for their types right after their batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AskTypes {
+    No,
+    /// Those whose records do not tell. A query that fails is left to whoever opens the entry.
+    Unknown,
+    /// All, because the kernel then goes on to fetch the types with the names.
+    All,
+}
+
+impl AskTypes {
+    /// Returns what a walk asks that reads a directory whole.
+    pub(crate) fn of(end_marker: EndMarker) -> Self {
+        if end_marker.needs_queries() { Self::All } else { Self::Unknown }
+    }
 }
 
 /// A copy of the entries of a [`Listing`], without unused memory.
 pub(crate) struct Content {
     records: Box<[u8]>,
     spans: Box<[Span]>,
+    answers: Box<[Answer]>,
 }
 
 /// The order in which the entries of a directory are sorted.
@@ -148,6 +175,40 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
+    /// Makes reading query the metadata of each entry, so that [`Entry::statx`] returns it without a
+    /// call: see [`WalkOptions::statx`](crate::WalkOptions::statx).
+    ///
+    /// Use it for directories on a server, and where the entries are read on another thread than
+    /// the one that needs the metadata.
+    ///
+    /// ```
+    /// use lendir::{Listing, StatxFlags};
+    ///
+    /// let dir = lendir::open("src")?;
+    /// let mut listing = Listing::new().with_statx(StatxFlags::SIZE);
+    /// listing.read(&dir)?;
+    /// for entry in &listing {
+    ///     let size = entry.in_dir(&dir).statx(StatxFlags::SIZE)?.stx_size; // no system call
+    ///     println!("{size:8} {:?}", entry.name_os());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// [`Entry::statx`]: crate::Entry::statx
+    pub fn with_statx(mut self, mask: StatxFlags) -> Self {
+        self.mask = Some(mask);
+        self
+    }
+
+    pub(crate) fn with_mask(mut self, mask: Option<StatxFlags>) -> Self {
+        self.mask = mask;
+        self
+    }
+
+    pub(crate) fn mask(&self) -> Option<StatxFlags> {
+        self.mask
+    }
+
     /// Sets when reading fails before the end of the directory.
     pub(crate) fn with_limit(mut self, limit: Limit) -> Self {
         self.arena.limit = Some(limit);
@@ -159,6 +220,7 @@ impl Listing {
         Content {
             records: self.arena.memory[..self.extent.records_end].into(),
             spans: self.spans().into(),
+            answers: self.arena.answers[..].into(),
         }
     }
 
@@ -167,15 +229,19 @@ impl Listing {
     pub(crate) fn append(
         &mut self,
         above: Extent,
-        Content { records, spans }: &Content,
+        Content { records, spans, answers }: &Content,
     ) -> io::Result<()> {
-        self.extent = above;
+        self.truncate(above);
         let end = Extent {
             entries: above.entries + spans.len(),
             records_end: above.records_end + records.len(),
+            answers: above.answers + answers.len(),
         };
         grow(&mut self.arena.memory, end.records_end)?;
         self.grow(end.entries)?;
+        self.arena.answers.try_reserve(answers.len())?;
+        let moved = answers.iter().map(|answer| answer.moved(above.records_end, 0));
+        self.arena.answers.extend(moved);
         self.arena.memory[above.records_end..end.records_end].copy_from_slice(records);
         for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
             *to = span.moved(above.records_end);
@@ -222,24 +288,26 @@ impl Listing {
     /// does a first batch that is empty.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
-        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, EndMarker::NONE)
+        let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
+        self.read_known(directory, EndMarker::NONE, AskTypes::No)
     }
 
-    /// Reads in the same way as [`read`](Self::read), but knows the path and the end marker of the
-    /// directory.
+    /// Reads like [`read`](Self::read), but knows the path and the end marker of the directory, and
+    /// which types are needed.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
         directory: Directory<'_>,
         end_marker: EndMarker,
+        ask_types: AskTypes,
     ) -> Result<(), Error> {
         self.clear();
-        let end = Extent::default();
         let read = self
             .arena
             .set_directory(directory)
-            .and_then(|()| self.read_behind(end, directory.fd, end_marker));
-        read.map_err(|error| directory.error(error))?.map_or(Ok(()), Err)
+            .and_then(|()| self.read_behind(self.extent, directory.fd, end_marker, ask_types))
+            .and_then(|()| self.take_type_error());
+        read.map_err(|error| directory.error(error))
     }
 
     /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged. Returns
@@ -250,90 +318,236 @@ impl Listing {
         above: Extent,
         dir: BorrowedFd<'_>,
         end_marker: EndMarker,
-    ) -> io::Result<Option<Error>> {
-        self.extent = above;
-        self.removed = false;
+        ask_types: AskTypes,
+    ) -> io::Result<()> {
+        self.truncate(above);
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
-        let mut filled = self.fill(dir, end_marker);
+        let mut filled = self.fill(dir, end_marker, ask_types);
         if let Ok(Phase::Empty) = filled {
-            filled = self.fill_again(dir, end_marker);
+            filled = self.fill_again(dir, end_marker, ask_types);
         }
         // Even after an error, the entries that were read before the error are sorted.
-        let finished = self.finish(above.entries, dir);
+        self.sort(above.entries);
         self.removed = filled? == Phase::Removed;
-        finished
+        Ok(())
     }
 
     /// Reads `dir` once more from its beginning, after an empty first batch: either the descriptor
     /// stood at the end, or the directory has neither entries nor dots.
     #[cold]
-    fn fill_again(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<Phase> {
+    fn fill_again(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        ask_types: AskTypes,
+    ) -> io::Result<Phase> {
         let Ok(again) = open_again(dir) else { return Ok(Phase::Ended) };
-        self.fill(again.as_ref().map_or(dir, AsFd::as_fd), end_marker)
+        self.fill(again.as_ref().map_or(dir, AsFd::as_fd), end_marker, ask_types)
     }
 
+    /// Reads all batches. Returns the last phase, which is `Empty` only if the first batch is.
     #[inline(always)]
-    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<Phase> {
-        let mut phase = Phase::Reading;
-        let mut is_first = true;
+    fn fill(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        ask_types: AskTypes,
+    ) -> io::Result<Phase> {
         let records_start = self.extent.records_end;
+        let (mut phase, mut is_first) = (Phase::Reading, true);
         while phase == Phase::Reading {
-            let Extent { entries, records_end } = self.extent;
-            let memory_len = self.arena.memory.len();
-            let room = self.arena.make_room(records_start, records_end)?;
-            // New memory gets a span for each name that fits into it, so that the loop below never
-            // allocates. Memory from an earlier directory has spans, which can limit the batch.
-            let has_grown = self.arena.memory.len() > memory_len;
-            let spans_for = if has_grown { room } else { MIN_ROOM };
-            if (self.spans.len() - entries) * MIN_RECORD < spans_for {
-                self.grow(entries + room.div_ceil(MIN_RECORD))?;
-            }
-            let room = room.min((self.spans.len() - entries) * MIN_RECORD);
-            let Self { arena, spans, extent, .. } = self;
-            let spans = &mut spans[entries..];
-            let mut free = spans.iter_mut();
-            let memory_start = arena.memory.as_ptr().addr();
-            let mut records = arena.records(records_end, room, dir, end_marker);
-            let read = loop {
-                if phase != Phase::Reading || records.is_used_up() {
-                    break Ok(());
-                }
-                match records.next_record(&mut phase) {
-                    Ok(Some(record)) => {
-                        let name = record.file_name().to_bytes();
-                        let span =
-                            free.next().expect("BUG: more names than the batch has room for");
-                        *span = Span::new(name.as_ptr().addr() - memory_start, name.len());
-                    }
-                    Ok(None) => {}
-                    Err(errno) => break Err(errno),
-                }
-            };
-            if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase)
-            {
-                phase = Phase::Ended;
-            }
-            let end = records.end_address();
-            let unused_count = free.len();
-            let count = spans.len() - unused_count;
-            // A batch without names is overwritten, because a broken server can send dots without
-            // end.
-            if let Some(end) = end.filter(|_| count > 0) {
-                let end = end.wrapping_sub(memory_start);
-                // The spans are right only if rustix yields names where the kernel wrote them.
-                assert!(
-                    end.wrapping_sub(records_end) <= room,
-                    "BUG: names are not in the memory of the listing"
-                );
-                *extent = Extent { entries: entries + count, records_end: end };
-            }
-            read?;
+            let batch = MAX_BATCH.min(FIRST_BATCH + self.extent.records_end - records_start);
+            phase = self.read_batch(dir, end_marker, ask_types, batch, MIN_ROOM)?;
             if !mem::take(&mut is_first) && phase == Phase::Empty {
                 phase = Phase::Ended;
             }
         }
         Ok(phase)
+    }
+
+    /// Reads a batch of about `batch` bytes, and of at least `least`, behind the entries, and
+    /// queries its entries. Returns the phase after it.
+    #[inline(always)]
+    fn read_batch(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        ask_types: AskTypes,
+        batch: usize,
+        least: usize,
+    ) -> io::Result<Phase> {
+        let mut phase = Phase::Reading;
+        let Extent { entries, records_end, answers } = self.extent;
+        let memory_len = self.arena.memory.len();
+        let room = self.arena.make_room(records_end, batch, least)?;
+        // New memory gets a span for each name that fits into it, so that the loop below never
+        // allocates. Memory from an earlier directory has spans, which can limit the batch.
+        let has_grown = self.arena.memory.len() > memory_len;
+        let spans_for = if has_grown { room } else { least };
+        if (self.spans.len() - entries) * MIN_RECORD < spans_for {
+            self.grow(entries + room.div_ceil(MIN_RECORD))?;
+        }
+        let room = room.min((self.spans.len() - entries) * MIN_RECORD);
+        let Self { arena, spans, extent, .. } = self;
+        let spans = &mut spans[entries..];
+        let mut free = spans.iter_mut();
+        let memory_start = arena.memory.as_ptr().addr();
+        let mut records = arena.records(records_end, room, dir, end_marker);
+        let read = loop {
+            if phase != Phase::Reading || records.is_used_up() {
+                break Ok(());
+            }
+            match records.next_record(&mut phase) {
+                Ok(Some(record)) => {
+                    let name = record.file_name().to_bytes();
+                    let span = free.next().expect("BUG: more names than the batch has room for");
+                    *span = Span::new(name.as_ptr().addr() - memory_start, name.len());
+                }
+                Ok(None) => {}
+                Err(errno) => break Err(errno),
+            }
+        };
+        if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
+            phase = Phase::Ended;
+        }
+        let end = records.end_address();
+        let unused_count = free.len();
+        let count = spans.len() - unused_count;
+        // A batch without names is overwritten, because a broken server can send dots without end.
+        if let Some(end) = end.filter(|_| count > 0) {
+            let end = end.wrapping_sub(memory_start);
+            // The spans are right only if rustix yields names where the kernel wrote them.
+            assert!(
+                end.wrapping_sub(records_end) <= room,
+                "BUG: names are not in the memory of the listing"
+            );
+            *extent = Extent { entries: entries + count, records_end: end, answers };
+        }
+        if ask_types != AskTypes::No || self.mask.is_some() || self.order == Order::Path {
+            self.query_batch(entries, dir, ask_types)?;
+        }
+        read?;
+        Ok(phase)
+    }
+
+    /// Queries the entries from index `first` on, which were read last. A query that fails leaves
+    /// the entry as it was.
+    #[cold]
+    #[inline(never)]
+    fn query_batch(
+        &mut self,
+        first: usize,
+        dir: BorrowedFd<'_>,
+        ask_types: AskTypes,
+    ) -> io::Result<()> {
+        let (mask, is_path) = (self.mask, self.order == Order::Path);
+        let asked = mask.unwrap_or(StatxFlags::empty()) | StatxFlags::TYPE;
+        for index in first..self.extent.entries {
+            self.arena.check_limit()?;
+            let span = self.spans[index];
+            let entry = ListedEntry { span, arena: &self.arena };
+            let is_unknown = entry.d_type() == FileType::Unknown;
+            let needs_type = is_unknown && (is_path || ask_types == AskTypes::Unknown);
+            if mask.is_none() && !needs_type && ask_types != AskTypes::All {
+                continue;
+            }
+            // No server needs to confirm a type.
+            let sync = if mask.is_some() { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
+            let name = entry.name_cstr();
+            match retry_on_intr(|| rustix::fs::statx(dir, name, NOT_BEYOND | sync, asked)) {
+                Ok(statx) => {
+                    if is_unknown {
+                        let file_type = FileType::from_raw_mode(statx.stx_mode.into());
+                        self.arena.set_d_type(span, file_type);
+                    }
+                    if mask.is_some() {
+                        self.arena.push_answer(span, asked, statx)?;
+                        self.extent.answers += 1;
+                    }
+                }
+                // The kernel may lack `statx`, or a filter refuse it.
+                Err(_) if needs_type => match entry.in_dir(&dir).file_type() {
+                    Ok(file_type) => self.arena.set_d_type(span, file_type),
+                    Err(error) if error.is_gone() => {}
+                    Err(error) => _ = self.type_error.get_or_insert(error),
+                },
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the first error of a query that [`Order::Path`] has needed.
+    fn take_type_error(&mut self) -> io::Result<()> {
+        let error = self.type_error.take().filter(|_| self.order == Order::Path);
+        error.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Removes the entries behind `above`.
+    #[inline]
+    fn truncate(&mut self, above: Extent) {
+        self.extent = above;
+        self.arena.answers.truncate(above.answers);
+        self.type_error = None;
+        self.removed = false;
+    }
+
+    /// Reads the first batch of `dir` that has entries, behind the entries up to `above`. Returns
+    /// whether the directory has more.
+    #[inline(always)]
+    pub(crate) fn read_first(
+        &mut self,
+        above: Extent,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+    ) -> io::Result<bool> {
+        self.truncate(above);
+        self.read_part(dir, end_marker, FIRST_BATCH, FIRST_BATCH / 2)
+    }
+
+    /// Keeps the last entry of those from `above` to `end`, and reads a batch of `batch` bytes
+    /// behind it. Returns whether the directory has more.
+    #[cold]
+    pub(crate) fn read_next(
+        &mut self,
+        above: Extent,
+        Extent { entries, records_end, .. }: Extent,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        batch: usize,
+    ) -> io::Result<bool> {
+        let last = self.spans[entries - 1];
+        let answer = self.arena.answer(last).copied();
+        let (start, to) = (last.start() - HEADER, above.records_end);
+        self.truncate(above);
+        self.arena.memory.copy_within(start..records_end, to);
+        self.spans[above.entries] = Span::new(to + HEADER, last.len());
+        self.arena.answers.extend(answer.map(|answer| answer.moved(to, start)));
+        self.extent = Extent {
+            entries: above.entries + 1,
+            records_end: to + records_end - start,
+            answers: self.arena.answers.len(),
+        };
+        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth.
+        self.read_part(dir, end_marker, batch, batch)
+    }
+
+    #[inline(always)]
+    fn read_part(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        batch: usize,
+        least: usize,
+    ) -> io::Result<bool> {
+        // Its user asks for an unknown type when it passes the entry.
+        let ask_types = if end_marker.needs_queries() { AskTypes::All } else { AskTypes::No };
+        let (entries, mut phase) = (self.extent.entries, Phase::Reading);
+        while phase == Phase::Reading && self.extent.entries == entries {
+            phase = self.read_batch(dir, end_marker, ask_types, batch, least)?;
+        }
+        Ok(phase == Phase::Reading)
     }
 
     /// Grows the memory for spans and for the keys of a sort to `capacity` entries. Grows the keys
@@ -344,32 +558,6 @@ impl Listing {
             grow(&mut self.keys, capacity)?;
         }
         grow(&mut self.spans, capacity)
-    }
-
-    /// Sorts the entries from index `first` on, after they have been read.
-    #[inline(never)]
-    fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<Option<Error>> {
-        let queried =
-            if self.order == Order::Path { self.query_types(first, dir) } else { Ok(None) };
-        self.sort(first);
-        queried
-    }
-
-    /// Queries each type that the records do not tell. Returns the first error after all types have
-    /// been queried.
-    #[inline(never)]
-    fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<Option<Error>> {
-        let mut first_error = None;
-        for &span in &self.spans[first..self.extent.entries] {
-            self.arena.check_limit()?;
-            let entry = ListedEntry { span, arena: &self.arena };
-            match entry.in_dir(&dir).file_type() {
-                Ok(file_type) => self.arena.set_d_type(span, file_type),
-                Err(error) if error.is_gone() => {}
-                Err(error) => first_error = first_error.or(Some(error)),
-            }
-        }
-        Ok(first_error)
     }
 
     fn sort(&mut self, first: usize) {
@@ -500,8 +688,7 @@ impl Listing {
 
     /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
-        self.extent = Extent::default();
-        self.removed = false;
+        self.truncate(Extent::default());
     }
 
     #[inline]
@@ -586,7 +773,8 @@ impl ReadDir {
         listing.clear();
         let (again, directory, end_marker) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
-        let read = listing.read_known(Directory { fd, ..directory }, end_marker);
+        let directory = Directory { fd, ..directory };
+        let read = listing.read_known(directory, end_marker, AskTypes::No);
         self.phase = Phase::ended(listing.is_removed());
         read
     }
@@ -594,7 +782,7 @@ impl ReadDir {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, Order};
+    use super::{AskTypes, Error, Listing, Order};
     use crate::listing::sort::tests::Random;
     use crate::listing::span::Span;
     use crate::read_dir::records::HEADER;
@@ -703,7 +891,8 @@ mod tests {
         };
 
         let mut listing = unsorted(&entries, Order::Path);
-        listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
+        listing.query_batch(0, crate::open(dir.path()).unwrap().as_fd(), AskTypes::No).unwrap();
+        listing.sort(0);
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
         let opened = crate::open(dir.path()).unwrap();
         let error = listing.by_name("gone").unwrap().in_dir(&opened).file_type().unwrap_err();
@@ -718,13 +907,17 @@ mod tests {
         // Nothing can be queried relative to a file. The entries are all there, sorted like files.
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut listing = unsorted(&entries, Order::Path);
-        let error = listing.finish(0, file.as_fd()).unwrap_err();
+        listing.query_batch(0, file.as_fd(), AskTypes::No).unwrap();
+        listing.sort(0);
+        let error = Error::new("dir", listing.take_type_error().unwrap_err());
         assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+        assert_eq!(error.path(), Some("a".as_ref()));
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
 
         // No other order queries types.
         let mut listing = unsorted(&entries, Order::Bytes);
-        listing.finish(0, file.as_fd()).unwrap();
+        listing.query_batch(0, file.as_fd(), AskTypes::No).unwrap();
+        listing.sort(0);
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
     }
 }

@@ -4,7 +4,9 @@
 //! An `EndMarker` does not know how a directory is read.
 
 use crate::file_system::FileSystem;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, StatxFlags, statx};
+use std::fs;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
@@ -35,17 +37,27 @@ impl EndMarker {
     /// The marker of an unknown file system.
     pub(crate) const UNKNOWN: Self = Self(FIXED);
 
+    /// No marker, on NFSv3.
+    const NFS3: Self = Self(1 << 62);
+
     /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
     /// none, or [`UNKNOWN`](Self::UNKNOWN) if `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
-        Self(match FileSystem::of(dir) {
+        Self(match FileSystem::of(&dir) {
             // `ext4_get_htree_eof`: a 32-bit process gets 32-bit hashes.
             Ok(FileSystem::EXT4) => isize::MAX as u64,
             Ok(FileSystem::TMPFS | FileSystem::SYSFS | FileSystem::CGROUP2) => i32::MAX as u64,
             Ok(FileSystem::BTRFS) => i32::MAX as u64 | FIXED,
             Ok(FileSystem::OVERLAY) | Err(_) => FIXED,
+            Ok(FileSystem::NFS) if is_nfs3(dir.as_fd()) => return Self::NFS3,
             _ => 0,
         })
+    }
+
+    /// Returns `true` on NFSv3, whose plain listings lack the types. The kernel lists them together
+    /// with the metadata, which tells the types, only as long as it sees that entries are queried.
+    pub(crate) fn needs_queries(self) -> bool {
+        self == Self::NFS3
     }
 
     /// Creates a marker that no file system has.
@@ -55,7 +67,7 @@ impl EndMarker {
     }
 
     pub(crate) fn is(self, cookie: u64) -> bool {
-        cookie == self.0 & !FIXED && cookie != 0
+        cookie == self.0 & !FIXED && cookie != 0 && self != Self::NFS3
     }
 
     /// Returns `true` if a directory may end where it ended when it was opened, until a seek: on
@@ -63,4 +75,18 @@ impl EndMarker {
     pub(crate) fn is_fixed_by_open(self) -> bool {
         self.0 & FIXED != 0
     }
+}
+
+/// Returns `true` if `dir` is on a mount of NFSv3. NFSv4 has the same number, so this looks the mount
+/// up in mountinfo, whose lines are `id parent device root at options [optional] - type source ...`.
+#[cold]
+fn is_nfs3(dir: BorrowedFd<'_>) -> bool {
+    let statx = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
+    let Ok(id) = statx.map(|statx| statx.stx_mnt_id.to_string()) else { return false };
+    let Ok(mounts) = fs::read("/proc/self/mountinfo") else { return false };
+    mounts.split(|byte| *byte == b'\n').any(|line| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        fields.next() == Some(id.as_bytes())
+            && fields.skip_while(|field| *field != b"-").nth(1) == Some(b"nfs")
+    })
 }

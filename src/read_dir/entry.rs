@@ -63,7 +63,14 @@ pub struct Entry<'a> {
 /// The kernel's record of an entry: where the kernel wrote it, or in memory of ours.
 pub(crate) enum Record<'a> {
     Raw(RawDirEntry<'a>),
-    Kept { name_with_nul: &'a [u8], ino: u64, cookie: u64, d_type: FileType },
+    Kept {
+        name_with_nul: &'a [u8],
+        ino: u64,
+        cookie: u64,
+        d_type: FileType,
+        /// The metadata that was queried when the record was read, and the mask of the query.
+        statx: Option<(&'a Statx, StatxFlags)>,
+    },
 }
 
 impl Record<'_> {
@@ -116,7 +123,14 @@ impl Directory<'_> {
 }
 
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
-const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
+pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
+
+/// Asks only for the type of an entry, which no server needs to confirm.
+pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
+    let flags = NOT_BEYOND | AtFlags::STATX_DONT_SYNC;
+    let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
+    Ok(FileType::from_raw_mode(statx.stx_mode.into()))
+}
 
 /// Returns the path of an entry.
 fn join(directory: &[u8], name: &[u8]) -> PathBuf {
@@ -314,6 +328,12 @@ impl<'a> Entry<'a> {
     ///
     /// On a network file system, a smaller `mask` can save a request to the server.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
+        match self.record {
+            Record::Kept { statx: Some((kept, asked)), .. } if asked.contains(mask) => {
+                return Ok(*kept);
+            }
+            _ => {}
+        }
         let statx = self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?;
         if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
             self.note_type(FileType::from_raw_mode(statx.stx_mode.into()));
@@ -468,6 +488,7 @@ impl<'a> Entry<'a> {
             ino: self.ino(),
             cookie: self.cookie(),
             d_type: self.d_type(),
+            statx: None,
         };
         Entry { record, ..*self }
     }

@@ -32,12 +32,12 @@ use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
-use crate::listing::{Content, Extent, Limit, Listing, Order};
+use crate::listing::{AskTypes, Content, Extent, Limit, Listing, Order};
 use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, StatxFlags};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::time::ClockId;
 use std::collections::VecDeque;
@@ -81,6 +81,7 @@ pub(crate) struct ReadAhead {
 
 struct Shared {
     order: Order,
+    mask: Option<StatxFlags>,
     flags: OFlags,
     max_depth: usize,
     /// The number of directories that may be read ahead before another one waits.
@@ -167,7 +168,12 @@ struct Job {
 }
 
 impl ReadAhead {
-    pub(crate) fn new(threads: usize, order: Order, options: &Options) -> Self {
+    pub(crate) fn new(
+        threads: usize,
+        order: Order,
+        mask: Option<StatxFlags>,
+        options: &Options,
+    ) -> Self {
         let state = State {
             max_open: threads.saturating_mul(OPEN_COUNT).saturating_add(options.max_open),
             max_threads: threads,
@@ -175,6 +181,7 @@ impl ReadAhead {
         };
         let shared = Shared {
             order,
+            mask,
             flags: options.flags,
             max_depth: options.max_depth,
             budget: AtomicUsize::new(0),
@@ -463,7 +470,8 @@ impl Shared {
     /// Reads directories ahead until reading ahead ends.
     fn work(shared: &Arc<Self>) {
         let limit = Limit { bytes: MAX_BYTES, is_over: Arc::clone(&shared.is_over) };
-        let mut listing = Listing::with_order(shared.order).with_limit(limit);
+        let mut listing =
+            Listing::with_order(shared.order).with_mask(shared.mask).with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
             let Some((job, token)) = shared.begin(&mut state) else {
@@ -522,9 +530,9 @@ impl Shared {
         }
         let fd = found.ok()?;
         listing
-            .read_behind(Extent::default(), fd.as_fd(), end_marker)
+            .read_behind(Extent::default(), fd.as_fd(), end_marker, AskTypes::of(end_marker))
             .ok()
-            .filter(|failed| failed.is_none() && !listing.is_removed())?;
+            .filter(|()| !listing.is_removed())?;
         let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
         let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
@@ -590,7 +598,7 @@ mod tests {
     }
 
     fn new() -> ReadAhead {
-        ReadAhead::new(1, Order::Bytes, &Options::default())
+        ReadAhead::new(1, Order::Bytes, None, &Options::default())
     }
 
     fn depths(ahead: &ReadAhead) -> Vec<usize> {
@@ -695,7 +703,7 @@ mod tests {
         create_dir_all(made.path().join("n/below")).unwrap();
         for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
             let options = Options { max_depth, ..Options::default() };
-            let ahead = ReadAhead::new(1, Order::Bytes, &options);
+            let ahead = ReadAhead::new(1, Order::Bytes, None, &options);
             let fd = crate::open(made.path()).unwrap();
             let parent = Arc::new(AheadDir { fd, ..Arc::into_inner(dir(&ahead)).unwrap() });
             let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
@@ -711,7 +719,10 @@ mod tests {
     #[test]
     fn eight_descriptors_may_be_open_for_each_thread() {
         let options = Options { max_open: 5, ..Options::default() };
-        assert_eq!(ReadAhead::new(3, Order::Bytes, &options).shared.lock().max_open, 5 + 8 * 3);
+        assert_eq!(
+            ReadAhead::new(3, Order::Bytes, None, &options).shared.lock().max_open,
+            5 + 8 * 3
+        );
     }
 
     #[test]

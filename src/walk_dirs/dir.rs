@@ -10,7 +10,7 @@ use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
-use crate::listing::Listing;
+use crate::listing::{AskTypes, Listing};
 use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
@@ -89,8 +89,8 @@ impl<'a, S> Dir<'a, S> {
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
         let unreadable = unreadable.filter(|_| has_entries);
         let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
-        subdirs.begin(is_dead_end, unreadable);
         let end_marker = top.end_marker;
+        subdirs.begin(is_dead_end, unreadable, end_marker);
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
         let mut entries = Entries::of(directory, buffer, end_marker);
         if !has_entries || unreadable.is_some() {
@@ -270,7 +270,8 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     fn read_at(&mut self, fd: BorrowedFd<'_>, listing: &mut Listing) -> Result<(), Error> {
         let Entries { records, directory, .. } = &self.entries;
-        let result = listing.read_known(Directory { fd, ..*directory }, records.end_marker);
+        let directory = Directory { fd, ..*directory };
+        let result = listing.read_known(directory, records.end_marker, AskTypes::Unknown);
         self.entries.phase = Phase::ended(listing.is_removed());
         self.subdirs.note_all(listing);
         result

@@ -36,6 +36,7 @@ use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
 use crate::cursor::entry_state::EntryUpdates;
 use crate::cursor::options::Options;
+use crate::cursor::stack::Work;
 use crate::error::Error;
 use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
@@ -79,6 +80,8 @@ pub(crate) enum Visit {
     Second,
 }
 
+impl<S> Work for LevelWork<S> {}
+
 impl<S> LevelWork<S> {
     /// Creates the work of a level whose names will start at this offset.
     #[inline]
@@ -116,7 +119,7 @@ impl<S> Part<S> {
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
         let Self { subdirs, updates, .. } = self;
-        subdirs.is_unread || subdirs.is_unresolved || !updates.is_empty()
+        subdirs.is_unfinished() || !updates.is_empty()
     }
 
     /// Reads the remaining entries of the current directory, if the walk needs them, and decides
@@ -125,11 +128,11 @@ impl<S> Part<S> {
     #[cold]
     pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
         let Self { cursor, subdirs, updates, .. } = self;
-        subdirs.update_last(updates);
+        let Some(top) = cursor.stack.levels.last_mut() else { return Ok(()) };
+        let end_marker = top.end_marker;
+        let (directory, _) = top.directory_and_remaining(&cursor.path);
+        subdirs.update_last(updates, directory.fd);
         if subdirs.is_unread {
-            let top = cursor.stack.top_mut();
-            let end_marker = top.end_marker;
-            let (directory, _) = top.directory_and_remaining(&cursor.path);
             if let Some(errno) = subdirs.end_reading() {
                 return Err(directory.error(errno));
             }
@@ -155,6 +158,7 @@ impl<S> Part<S> {
                     break;
                 }
             }
+            subdirs.update_last(updates, directory.fd);
         }
         subdirs.resolve();
         Ok(())

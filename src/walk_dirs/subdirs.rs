@@ -11,7 +11,9 @@
 use super::pending::{Pending, PendingName};
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::listing::Listing;
-use crate::read_dir::entry::Entry;
+use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entry::{Entry, query_type};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::io;
@@ -26,7 +28,11 @@ pub(crate) struct Subdirs {
     /// The offset in `pending` of the name noted last.
     last_start: usize,
     /// Whether `pending` may contain names that are not entered.
-    pub(crate) is_unresolved: bool,
+    is_unresolved: bool,
+    /// Whether the type of the name noted last is still unknown.
+    is_last_unknown: bool,
+    /// Whether each entry is queried: see [`EndMarker::needs_queries`].
+    needs_queries: bool,
     candidates: Candidates,
     /// Whether the walk reads the remaining entries before the next directory.
     pub(crate) is_unread: bool,
@@ -56,7 +62,13 @@ impl Subdirs {
     /// Begins a directory. Its names are pushed after all others. In a dead end nothing can be
     /// entered, so the walk does not need the entries that the caller does not read.
     #[inline]
-    pub(crate) fn begin(&mut self, is_dead_end: bool, unreadable: Option<Errno>) {
+    pub(crate) fn begin(
+        &mut self,
+        is_dead_end: bool,
+        unreadable: Option<Errno>,
+        end_marker: EndMarker,
+    ) {
+        self.needs_queries = end_marker.needs_queries();
         self.candidates = if is_dead_end { Candidates::None } else { Candidates::Yielded };
         (self.is_unread, self.unreadable) = (!is_dead_end, unreadable);
         self.has_yielded = false;
@@ -74,21 +86,30 @@ impl Subdirs {
     #[inline(always)]
     pub(crate) fn note(&mut self, entry: &Entry<'_>, updates: &EntryUpdates) {
         if let Some(state) = EntryState::from_type(entry.d_type()) {
-            self.note_name(state, entry.name_cstr(), Some(updates));
+            self.note_name(state, entry.name_cstr(), Some((updates, entry.dir_fd())));
+        }
+        if self.needs_queries {
+            let _ = query_type(entry.dir_fd(), entry.name_cstr());
         }
         self.has_yielded = true; // last, because this saves instructions for each entry
     }
 
     #[inline(never)] // In the frame that reads a directory, registers are scarce.
-    fn note_name(&mut self, state: EntryState, name: &CStr, updates: Option<&EntryUpdates>) {
-        if let Some(updates) = updates {
-            self.update_last(updates);
+    fn note_name(
+        &mut self,
+        state: EntryState,
+        name: &CStr,
+        before: Option<(&EntryUpdates, BorrowedFd<'_>)>,
+    ) {
+        if let Some((updates, dir)) = before {
+            self.update_last(updates, dir);
         }
         if self.candidates == Candidates::Yielded {
             self.last_start = self.pending.len();
             self.pending.push(state, name.to_bytes());
             // A link is pending only until it is known whether it is followed.
             self.is_unresolved |= !state.can_be_directory();
+            self.is_last_unknown = state.is_unknown();
         }
     }
 
@@ -96,7 +117,7 @@ impl Subdirs {
     #[inline(never)]
     pub(crate) fn note_all(&mut self, listing: &Listing) {
         self.is_unread = false;
-        self.pending.truncate(self.level_start);
+        self.forget_names();
         for entry in listing {
             if let Some(state) = EntryState::from_type(entry.d_type()) {
                 self.note_name(state, entry.name_cstr(), None);
@@ -104,19 +125,22 @@ impl Subdirs {
         }
     }
 
-    /// Applies the updates to the name noted last. They are never about another one.
+    /// Applies the updates to the name noted last, and asks for its type if it is still unknown.
+    /// `dir` is the current directory. The updates are never about another name.
     #[inline]
-    pub(crate) fn update_last(&mut self, updates: &EntryUpdates) {
-        if !updates.is_empty() {
-            self.update_last_slow(updates);
+    pub(crate) fn update_last(&mut self, updates: &EntryUpdates, dir: BorrowedFd<'_>) {
+        if !updates.is_empty() || self.is_last_unknown {
+            self.update_last_slow(updates, dir);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn update_last_slow(&mut self, updates: &EntryUpdates) {
+    fn update_last_slow(&mut self, updates: &EntryUpdates, dir: BorrowedFd<'_>) {
+        self.is_last_unknown = false;
         if self.candidates == Candidates::Yielded {
-            let state = updates.apply_to(self.pending.get(self.last_start).state);
+            let last = self.pending.get(self.last_start);
+            let state = updates.apply_to(last.state).resolve(dir, last.name);
             self.pending.set_state(self.last_start, state);
             self.is_unresolved |= !state.is_entered();
         } else {
@@ -124,15 +148,26 @@ impl Subdirs {
         }
     }
 
+    /// Returns `true` if something is left to do before the walk continues.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.is_unread || self.is_unresolved || self.is_last_unknown
+    }
+
     /// Removes all names of the current directory. From now on the walk enters only those that the
     /// caller names.
     #[inline]
     pub(crate) fn skip_all(&mut self) {
         self.is_unread = false;
-        self.pending.truncate(self.level_start);
+        self.forget_names();
         if self.candidates == Candidates::Yielded {
             self.candidates = Candidates::Named;
         }
+    }
+
+    fn forget_names(&mut self) {
+        self.pending.truncate(self.level_start);
+        self.is_last_unknown = false;
     }
 
     /// Pushes a name that the caller wants to be entered. Returns `false` where nothing can be
@@ -159,6 +194,7 @@ impl Subdirs {
     /// Removes the names of the current directory, because its entries are noted again from the
     /// first one. Keeps those that the caller has skipped or followed.
     pub(crate) fn begin_again(&mut self) {
+        self.is_last_unknown = false;
         let Self { pending, level_start, requested, .. } = self;
         pending.retain(*level_start, EntryState::is_requested);
         requested.clear();
