@@ -339,11 +339,10 @@ impl Walk {
         if self.updates.request.get() == Some(Request::SkipRest) {
             self.cursor.stack.top_mut().remaining.skip_all();
         }
-        if let Some(state) = self.state.take() {
-            let state = self.updates.apply_to(state);
-            if state.is_entered() {
-                self.descend(state)?;
-            }
+        match self.state.take().map(|state| self.updates.apply_to(state)) {
+            Some(state) if state.is_entered() => self.descend(state)?,
+            Some(_) => {}
+            None => self.updates.clear(), // they are about this entry alone
         }
         loop {
             match self.next_entry() {
