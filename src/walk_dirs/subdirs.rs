@@ -113,10 +113,14 @@ impl Subdirs {
         }
     }
 
-    /// Notes the entries of `listing`, in its order, in place of the entries noted before.
+    /// Notes the entries of `listing`, in its order, in place of the entries noted before. Names that
+    /// the caller has passed stay.
     #[inline(never)]
     pub(crate) fn note_all(&mut self, listing: &Listing) {
         self.is_unread = false;
+        if self.candidates != Candidates::Yielded {
+            return;
+        }
         self.forget_names();
         for entry in listing {
             if let Some(state) = EntryState::from_type(entry.d_type()) {
