@@ -65,8 +65,8 @@ pub struct Dir<'a, S = ()> {
     path: &'a [u8],
     links: &'a Links,
     subdirs: &'a mut Subdirs,
-    /// The updates of the entry yielded last.
-    updates: &'a EntryUpdates,
+    /// The updates of the entry yielded last. Mutable, because a shared one would not be `Send`.
+    updates: &'a mut EntryUpdates,
 }
 
 impl<'a, S> Dir<'a, S> {
@@ -133,6 +133,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
+        let updates = &*updates;
         let entry = |record| DirEntry::new(record, *directory, updates);
         match find(records, phase, || *directory, entry, |_| true) {
             Ok(Some(entry)) => {
@@ -177,6 +178,7 @@ impl<'a, S> Dir<'a, S> {
         mut wanted: impl FnMut(&DirEntry<'_>) -> bool,
     ) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
+        let updates = &*updates;
         let entry = |record| DirEntry::new(record, *directory, updates);
         let wanted = |entry: &DirEntry<'_>| {
             subdirs.note(entry, updates);
