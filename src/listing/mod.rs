@@ -25,7 +25,7 @@ pub(crate) use arena::Limit;
 use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, StatxFlags};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
 use std::ops::Index;
@@ -76,7 +76,7 @@ pub struct Listing {
     /// The metadata to query of each entry right after its batch.
     mask: Option<StatxFlags>,
     /// The first error of a query that [`Order::Path`] needs.
-    type_error: Option<Error>,
+    type_error: Option<(Span, Errno)>,
     /// Whether the directory was removed.
     removed: bool,
 }
@@ -305,9 +305,9 @@ impl Listing {
         let read = self
             .arena
             .set_directory(directory)
-            .and_then(|()| self.read_behind(self.extent, directory.fd, end_marker, ask_types))
-            .and_then(|()| self.take_type_error());
-        read.map_err(|error| directory.error(error))
+            .and_then(|()| self.read_behind(self.extent, directory.fd, end_marker, ask_types));
+        read.map_err(|error| directory.error(error))?;
+        self.type_error(directory).map_or(Ok(()), Err)
     }
 
     /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged. Returns
@@ -467,21 +467,26 @@ impl Listing {
                     }
                 }
                 // The kernel may lack `statx`, or a filter refuse it.
-                Err(_) if needs_type => match entry.in_dir(&dir).file_type() {
-                    Ok(file_type) => self.arena.set_d_type(span, file_type),
-                    Err(error) if error.is_gone() => {}
-                    Err(error) => _ = self.type_error.get_or_insert(error),
-                },
+                Err(_) if needs_type => {
+                    match retry_on_intr(|| rustix::fs::statat(dir, name, NOT_BEYOND)) {
+                        Ok(stat) => {
+                            let file_type = FileType::from_raw_mode(stat.st_mode);
+                            self.arena.set_d_type(span, file_type);
+                        }
+                        Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
+                    }
+                }
                 Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Takes the first error of a query that [`Order::Path`] has needed.
-    fn take_type_error(&mut self) -> io::Result<()> {
-        let error = self.type_error.take().filter(|_| self.order == Order::Path);
-        error.map_or(Ok(()), |error| Err(error.into()))
+    /// Returns the first error of a query that [`Order::Path`] has needed, unless the entry is gone.
+    fn type_error(&self, directory: Directory<'_>) -> Option<Error> {
+        let (span, errno) = self.type_error.filter(|_| self.order == Order::Path)?;
+        let error = directory.error_at(span.name(&self.arena.memory), errno);
+        (!error.is_gone()).then_some(error)
     }
 
     /// Removes the entries behind `above`.
@@ -782,7 +787,7 @@ impl ReadDir {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskTypes, Error, Listing, Order};
+    use super::{AskTypes, Directory, ListedEntry, Listing, Order};
     use crate::listing::sort::tests::Random;
     use crate::listing::span::Span;
     use crate::read_dir::records::HEADER;
@@ -804,6 +809,30 @@ mod tests {
         listing.extent.entries = entries.len();
         listing.keys = vec![0; entries.len()];
         listing
+    }
+
+    /// Each name comes as often as in the listing that has more of it, in order.
+    #[test]
+    fn zip_by_name_agrees_with_a_model() {
+        let mut random = Random(1);
+        for _ in 0..200 {
+            let counts = [(); 2].map(|()| [(); 26].map(|()| random.below(3)));
+            let listings = counts.map(|counts| {
+                let names = (b'a'..=b'z').zip(counts);
+                let names =
+                    names.flat_map(|(name, count)| vec![(vec![name], FileType::Fifo); count]);
+                unsorted(&names.collect::<Vec<_>>(), Order::Bytes)
+            });
+            let mut expected = Vec::new();
+            for (name, both) in (b'a'..=b'z').zip(counts[0].into_iter().zip(counts[1])) {
+                let at = |index, count| (index < count).then_some(vec![name]);
+                expected.extend((0..both.0.max(both.1)).map(|i| (at(i, both.0), at(i, both.1))));
+            }
+            let name = |entry: ListedEntry<'_>| entry.name().to_vec();
+            let zipped = listings[0].zip_by_name(&listings[1]);
+            let zipped: Vec<_> = zipped.map(|(a, b)| (a.map(name), b.map(name))).collect();
+            assert_eq!(zipped, expected);
+        }
     }
 
     #[test]
@@ -909,7 +938,8 @@ mod tests {
         let mut listing = unsorted(&entries, Order::Path);
         listing.query_batch(0, file.as_fd(), AskTypes::No).unwrap();
         listing.sort(0);
-        let error = Error::new("dir", listing.take_type_error().unwrap_err());
+        let directory = Directory { fd: file.as_fd(), path: b"", depth: 0 };
+        let error = listing.type_error(directory).unwrap();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
         assert_eq!(error.path(), Some("a".as_ref()));
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));

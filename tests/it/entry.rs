@@ -2,13 +2,16 @@
 
 use crate::support::fixture::{make_file, mixed};
 use crate::support::scratch::Scratch;
-use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
+use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fcntl_getfl, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags};
+use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,8 +32,9 @@ fn queries_describe_the_entry_itself() {
             (Ok(expected.len()), expected.len())
         );
         assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(expected.mode()));
-        let target =
-            entry.read_link().map_err(|error| (error.path().to_owned(), error.raw_os_error()));
+        let target = entry
+            .read_link()
+            .map_err(|error| (error.path().unwrap().to_owned(), error.raw_os_error()));
         let expected =
             fs::read_link(entry.path()).map_err(|error| (entry.path(), error.raw_os_error()));
         assert_eq!(target, expected);
@@ -40,48 +44,94 @@ fn queries_describe_the_entry_itself() {
     assert!(checked > 20 && links > 1 && links < checked, "{links} links of {checked}");
 }
 
+/// Returns all that an entry answers, whatever yields it.
+fn answers(entry: &Entry<'_>) -> String {
+    let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
+    assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (stat.st_ino, stat.st_mode));
+    assert_eq!([entry.name_os().as_bytes(), entry.name_cstr().to_bytes()], [entry.name(); 2]);
+    let errno = |error: Error| error.raw_os_error();
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {} {} {:?} {:?} {:?}",
+        entry.name_cstr(),
+        entry.numeric_name(),
+        entry.d_type(),
+        entry.file_type().unwrap(),
+        (entry.ino(), entry.cookie()),
+        stat.st_mode,
+        fstat(entry.dir_fd()).unwrap().st_ino,
+        entry.read_link().map_err(errno),
+        entry.open(OFlags::PATH).map(|fd| fstat(fd).unwrap().st_ino).map_err(errno),
+        entry.open_file().map(|_| ()).map_err(errno),
+    )
+}
+
+/// A function that takes an entry need not know who yields it. Only the path differs: that of an
+/// `Entries` is the name alone.
 #[test]
-fn listed_entry_agrees_with_entry() {
+fn entries_of_all_readers_agree() {
     let made = mixed();
-    let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
-    dir.read_into(&mut listing).unwrap();
-    dir.rewind().unwrap();
-    let fd = lendir::open(made.path()).unwrap();
+    let (mut listing, fd) = (Listing::new(), lendir::open(made.path()).unwrap());
+    let mut buffer = Buffer::new();
+    let [mut all, mut of_entries, mut of_dir, mut of_walk, mut of_listing] =
+        [(); 5].map(|()| BTreeSet::new());
+    let mut dir = lendir::read_dir(made.path()).unwrap();
     while let Some(entry) = dir.next().unwrap() {
-        let sorted = listing.by_name(entry.name()).unwrap();
-        assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
-        assert_eq!((sorted.ino(), sorted.d_type()), (entry.ino(), entry.d_type()));
-        assert_eq!((sorted.numeric_name(), sorted.path()), (entry.numeric_name(), entry.path()));
-        assert_eq!(
-            (sorted.depth(), sorted.wrap_error(io::ErrorKind::Other).path()),
-            (1, &*entry.path())
-        );
-        assert_eq!(sorted.file_type(&fd).unwrap(), entry.file_type().unwrap());
-        let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
-        assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
-        assert_eq!(sorted.statx(&fd, StatxFlags::INO).unwrap().stx_ino, b.st_ino);
-        assert_eq!(sorted.open(&fd, OFlags::PATH).is_ok(), entry.open(OFlags::PATH).is_ok());
-        assert_eq!(sorted.read_link(&fd).ok(), entry.read_link().ok());
+        all.insert((entry.path(), answers(&entry)));
     }
-    fs::remove_file(made.path().join("plain")).unwrap();
-    let gone = listing.by_name("plain").unwrap();
-    let errors = [
-        gone.stat(&fd).err(),
-        gone.statx(&fd, StatxFlags::INO).err(),
-        gone.open(&fd, OFlags::RDONLY).err(),
-    ];
-    for error in errors.into_iter().chain([gone.read_link(&fd).err()]) {
-        let error = error.expect("it did not fail");
-        assert_eq!(
-            (error.path(), error.raw_os_error()),
-            (&*made.path().join("plain"), Some(libc::ENOENT))
-        );
+    dir.read_into(&mut listing).unwrap();
+    of_listing.extend(listing.iter().map(|entry| {
+        let entry = entry.in_dir(&fd);
+        (entry.path(), answers(&entry))
+    }));
+    let mut entries = Entries::new(&fd, &mut buffer);
+    while let Some(entry) = entries.next().unwrap() {
+        of_entries.insert((made.path().join(entry.path()), answers(&entry)));
     }
-    listing.read(lendir::open("/").unwrap()).unwrap();
-    assert!(
-        listing.iter().all(|entry| entry.path().as_os_str() == entry.name_os()),
-        "an entry has the path of another directory"
-    );
+    let mut walk = lendir::walk_dirs(made.path()).unwrap();
+    let mut root = walk.next().unwrap().unwrap();
+    while let Some(entry) = root.next().unwrap() {
+        of_dir.insert((Entry::path(&entry), answers(&entry)));
+    }
+    let mut walk = Walk::options().max_depth(1).open(made.path()).unwrap();
+    while let Some(entry) = walk.next().unwrap() {
+        of_walk.insert((Entry::path(&entry), answers(&entry)));
+    }
+    assert!(all.len() > 20);
+    assert_eq!([&of_entries, &of_dir, &of_walk, &of_listing], [&all; 4]);
+}
+
+/// `open_file` opens nothing but a regular file, never waits, and does not believe the record.
+#[test]
+fn open_file_opens_only_regular_files() {
+    let made = Scratch::new();
+    let at = |name: &str| made.path().join(name);
+    make_file(&at("file"));
+    fs::create_dir(at("directory")).unwrap();
+    symlink("file", at("link")).unwrap();
+    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let _socket = UnixListener::bind(at("socket")).unwrap();
+    let mut listing = Listing::new();
+    lendir::read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
+    let open = |name: &str| {
+        let dir = lendir::open(made.path()).unwrap();
+        listing.by_name(name).unwrap().in_dir(&dir).open_file()
+    };
+    let file = open("file").unwrap();
+    assert!(fcntl_getfd(&file).unwrap().contains(FdFlags::CLOEXEC));
+    fs::rename(at("file"), at("away")).unwrap();
+    fs::rename(at("fifo"), at("file")).unwrap(); // swapped since it was listed
+    symlink("away", at("fifo")).unwrap();
+    for (name, errno) in [
+        ("file", None),
+        ("directory", None),
+        ("link", Some(libc::ELOOP)),
+        ("fifo", Some(libc::ELOOP)),
+        ("socket", Some(libc::ENXIO)),
+    ] {
+        let error = open(name).unwrap_err();
+        assert_eq!((error.path(), error.raw_os_error()), (Some(&*at(name)), errno));
+        assert_eq!(error.kind() == io::ErrorKind::InvalidInput, errno.is_none(), "{error}");
+    }
 }
 
 #[test]
@@ -127,11 +177,10 @@ fn error_has_path_and_depth_of_the_entry() {
     let below = made.path().join("a/b");
     fs::create_dir_all(&below).unwrap();
     let check = |entry: &Entry<'_>, path: &Path, depth| {
-        assert_eq!(entry.depth(), depth);
         for error in errors(entry) {
             assert_eq!(
                 (error.path(), error.depth(), error.raw_os_error()),
-                (path, depth, Some(libc::ENOENT))
+                (Some(path), depth, Some(libc::ENOENT))
             );
         }
     };
@@ -148,15 +197,14 @@ fn error_has_path_and_depth_of_the_entry() {
         while let Some(entry) = dir.next().unwrap() {
             if entry.name() == b"gone" {
                 fs::remove_file(&path).unwrap();
+                assert_eq!(entry.depth(), depth);
                 check(&entry, &path, depth);
             }
         }
         make_file(&path);
         dir.read_into(&mut listing).unwrap();
         fs::remove_file(&path).unwrap();
-        let sorted = listing.by_name("gone").unwrap();
-        let error = sorted.stat(dir.fd()).unwrap_err();
-        assert_eq!((error.path(), error.depth(), sorted.path()), (&*path, depth, path.clone()));
+        check(&listing.by_name("gone").unwrap().in_dir(&dir.fd()), &path, depth);
     }
     assert_eq!(depth, 3);
 
@@ -177,33 +225,30 @@ fn error_has_path_and_depth_of_the_entry() {
 fn ended_process_makes_errors_gone() {
     let mut process = Command::new("sleep").arg("60").spawn().unwrap();
     let proc = Path::new("/proc").join(process.id().to_string());
-    let (mut walk, mut names) = (lendir::walk_dirs(&proc).unwrap(), 0);
+    let mut walk = lendir::walk_dirs(&proc).unwrap();
     let mut entry_walk = lendir::walk(&proc).unwrap();
     let walk_entry =
         entry_walk.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
     let mut dir = walk.next().unwrap().unwrap();
     let first = dir.next().unwrap().unwrap(); // one batch has all entries
-    let mut unqueried = usize::from(first.d_type() == FileType::Directory);
+    let (mut names, mut dirs) = (0, usize::from(first.d_type() == FileType::Directory));
     process.kill().unwrap();
     process.wait().unwrap();
     while let Some(entry) = dir.next().unwrap() {
         names += 1;
-        if entry.d_type() == FileType::Directory && names % 2 == 0 {
-            unqueried += 1;
-            continue;
-        }
+        dirs += usize::from(entry.d_type() == FileType::Directory);
         for error in errors(&entry) {
             assert!(error.is_gone() && error.raw_os_error() == Some(libc::ESRCH), "{error}");
         }
     }
-    assert!(names > 20 && unqueried > 1, "{names} names, {unqueried} unqueried");
+    assert!(names > 20 && dirs > 1, "{names} names, {dirs} directories");
     assert!(
         walk_entry.open(OFlags::PATH).unwrap_err().is_gone()
             && lendir::open(&proc).unwrap_err().is_gone()
     );
     let mut errors = 0;
     while walk.next_or_report(|error| errors += usize::from(error.is_gone())).is_some() {}
-    assert_eq!(errors, unqueried, "queried entries have no second error");
+    assert_eq!(errors, dirs, "a failed query silences the walk");
     assert!(entry_walk.next().unwrap_err().is_gone());
 }
 
@@ -213,8 +258,9 @@ fn listed_entry_outlives_the_loop() {
         listing: &'l Listing,
         dir: BorrowedFd<'_>,
     ) -> Option<(ListedEntry<'l>, &'l [u8])> {
-        let newest =
-            listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
+        let newest = listing
+            .iter()
+            .max_by_key(|entry| entry.in_dir(&dir).stat().map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }
     let made = Scratch::new();

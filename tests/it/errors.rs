@@ -44,17 +44,19 @@ fn open_returns_the_error_of_the_kernel() {
         (path(&"n".repeat(256)), libc::ENAMETOOLONG),
         ("/".repeat(4096).into(), libc::ENAMETOOLONG),
     ] {
+        // It refuses links.
+        let by_name = if bad.is_symlink() { libc::ENOTDIR } else { expected };
         let errors = [
-            lendir::open(&bad).err(),
-            lendir::openat(CWD, &bad).err(),
-            lendir::read_dir(&bad).err(),
-            lendir::walk(&bad).err(),
-            lendir::walk_dirs(&bad).err(),
+            (lendir::openat(CWD, bad.as_os_str().as_bytes()).err(), by_name),
+            (lendir::open(&bad).err(), expected),
+            (lendir::read_dir(&bad).err(), expected),
+            (lendir::walk(&bad).err(), expected),
+            (lendir::walk_dirs(&bad).err(), expected),
         ];
-        for error in errors {
+        for (error, expected) in errors {
             let error = error.expect("it was opened");
             assert_eq!(
-                (error.path(), error.depth(), error.raw_os_error()),
+                (scan::path(&error), error.depth(), error.raw_os_error()),
                 (&*bad, 0, Some(expected))
             );
             let cause = io::Error::from_raw_os_error(expected);
@@ -63,7 +65,8 @@ fn open_returns_the_error_of_the_kernel() {
             assert_eq!(error.to_string(), format!("{path}{cause}"));
         }
     }
-    assert_eq!(errno(lendir::open(path("link"))), None);
+    let opened = lendir::open(path("link")).unwrap();
+    assert_eq!(errno(lendir::openat(&opened, "link")), Some(libc::ENOTDIR));
     let file = File::open(path("1")).unwrap();
     assert_eq!(errno(lendir::openat(&file, "below")), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
@@ -91,7 +94,7 @@ fn display_escapes_what_debug_escapes() {
     }
 }
 
-/// `Error::new` and `ReadDir::wrap_error` give a path to an error of the caller.
+/// `Error::new` and the methods of `ReadDir` give a path to an error of the caller.
 /// `tests/it/entry.rs` and `walk_dirs.rs` check the methods of `Entry` and `Dir`.
 #[test]
 fn wrap_error_adds_the_path_to_a_cause() {
@@ -99,16 +102,17 @@ fn wrap_error_adds_the_path_to_a_cause() {
     let missing = dir.path().join("missing");
     let cause = || io::Error::from_raw_os_error(libc::EPERM);
     let new = Error::new(&missing, cause());
-    let wrapped = lendir::read_dir(dir.path()).unwrap().wrap_error(cause());
-    for (error, path) in [(&new, &*missing), (&wrapped, dir.path())] {
-        assert_eq!(error.path(), path);
-        assert_eq!(error.depth(), 0);
+    let reader = lendir::read_dir(dir.path()).unwrap();
+    let (wrapped, at_name) = (reader.wrap_error(cause()), reader.wrap_error_at("missing", cause()));
+    let of_dir = (&wrapped, dir.path(), 0);
+    for (error, path, depth) in [(&new, &*missing, 0), of_dir, (&at_name, &*missing, 1)] {
+        assert_eq!((error.path(), error.depth()), (Some(path), depth));
         assert_eq!(error.raw_os_error(), Some(libc::EPERM));
     }
     let kept = Error::new("other", lendir::open(&missing).unwrap_err());
-    assert_eq!(kept.path(), missing, "an error that has a path keeps it");
+    assert_eq!(kept.path(), Some(&*missing), "an error that has a path keeps it");
     let unknown = ReadDir::from_fd(lendir::open(dir.path()).unwrap(), "").wrap_error(cause());
-    assert_eq!(Error::new(&missing, unknown).path(), missing);
+    assert_eq!(Error::new(&missing, unknown).path(), Some(&*missing));
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn error_has_the_known_path() {
     fn path<T>(result: Result<T, Error>) -> String {
         let error = result.err().expect("it did not fail");
         assert_eq!((error.depth(), error.loop_ancestor()), (0, None));
-        error.path().to_str().unwrap().to_owned()
+        scan::path(&error).to_str().unwrap().to_owned()
     }
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();
@@ -157,7 +161,7 @@ fn reading_returns_the_error_of_the_kernel() {
 #[test]
 fn descriptors_are_closed_on_exec() {
     let dir = lendir::open("/").unwrap();
-    for dir in [lendir::open("/").unwrap(), lendir::openat(&dir, "pro").unwrap()] {
+    for dir in [lendir::open("/").unwrap(), lendir::openat(&dir, "proc").unwrap()] {
         assert_eq!(fcntl_getfd(dir).unwrap(), FdFlags::CLOEXEC);
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::iter;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::Command;
 
@@ -185,6 +186,15 @@ fn iterators_and_get_agree() {
     }
     assert!(all.len() - seen <= 1);
     assert!(iter::repeat_with(|| both_ends.next()).take(3).all(|entry| entry.is_none()));
+
+    assert!(listing.iter().is_sorted() && listing.get(0) != listing.get(1));
+    assert!((0..all.len()).all(|index| listing[index] == *all[index]));
+    assert_eq!(listing.get(0), listing.by_name(&all[0]));
+    for wrong in [Order::Path, Order::Unsorted].map(Listing::with_order) {
+        for [a, b] in [[&listing, &wrong], [&wrong, &listing]] {
+            assert!(catch_unwind(|| drop(a.zip_by_name(b))).is_err(), "they cannot be compared");
+        }
+    }
 
     listing.clear();
     assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());

@@ -8,7 +8,7 @@ use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::process::{leave_room, open_descriptors};
 use crate::support::requests::Next;
-use crate::support::scan::errno;
+use crate::support::scan::{self, errno};
 use crate::support::tree::{self, Random, Tree};
 use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -117,7 +117,7 @@ struct Log {
 
 impl Log {
     fn begin(&mut self, dir: &mut Dir<'_, State>, place: &Place) -> usize {
-        let (own, is_link) = (id(dir.fd()), dir.is_link());
+        let (own, is_link) = (id(dir.fd()), dir.is_followed_link());
         let above = dir.state_mut().visit.replace(self.visits.len());
         let is_new =
             above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
@@ -182,7 +182,7 @@ impl Log {
             errnos.contains(&errno(error)) || case.room.is_some() && errno(error) == libc::EMFILE,
             "{error}"
         );
-        *self.errors.entry(error.path().into()).or_default() += 1;
+        *self.errors.entry(scan::path(error).into()).or_default() += 1;
     }
 
     /// Checks the errors. A visit enters a name or has an error of it. A directory can have one
@@ -349,7 +349,8 @@ impl Thread<'_> {
 
     /// Makes random calls. Returns `true` if one of them failed.
     fn make_calls(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        let (mut names, mut is_reported, mut is_named) = (Vec::<Vec<u8>>::new(), false, false);
+        let (mut names, mut is_reported, mut entered) =
+            (Vec::<Vec<u8>>::new(), false, None::<HashSet<_>>);
         let next = |dir: &mut Dir<'_, State>,
                     names: &mut Vec<Vec<u8>>,
                     is_reported: &mut bool,
@@ -385,11 +386,16 @@ impl Thread<'_> {
                     is_reported |= dir.read_into(&mut self.listing).is_err();
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
                 }
-                9 if is_named => drop(dir.enter(name)),
-                10 if is_named => drop(dir.follow_name(name)),
+                call @ 9..=10 => {
+                    // A name that is passed twice is entered twice.
+                    if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) {
+                        let enter = if call == 9 { Dir::enter_name } else { Dir::follow_name };
+                        enter(dir, name).unwrap();
+                    }
+                }
                 11 if self.random.below(8) == 0 => {
                     dir.skip_subdirs();
-                    is_named = true;
+                    entered = Some(HashSet::new());
                 }
                 _ => {}
             }

@@ -96,7 +96,8 @@ fn read_into_reads_the_whole_directory() {
                 dir.read_into(&mut listing).unwrap();
                 assert_eq!(scan::listed(&listing), expected);
                 for entry in &listing {
-                    assert_eq!(entry.path(), dir.path().join(entry.name_os()));
+                    let path = entry.in_dir(&dir.fd()).path();
+                    assert_eq!(path, dir.path().join(entry.name_os()));
                 }
                 assert!(dir.next().unwrap().is_none() && !dir.is_removed());
             }

@@ -4,12 +4,13 @@ use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{OPTIONS, THREADS};
 use crate::support::process::as_nobody;
 use crate::support::requests::Requests;
-use crate::support::scan::errno;
+use crate::support::scan::{errno, path};
 use crate::support::tree::{self, Random, Tree, chmod};
 use crate::support::visits::{directories, expected_visits};
-use lendir::{Dir, Listing, WalkDirs};
+use lendir::{Dir, Error, Listing, WalkDirs};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -54,18 +55,22 @@ fn read_some(dir: &mut Dir<'_>, listing: &mut Listing, random: &mut Random) {
 
 /// Reads and requests something, and names some of `names`. Returns the expected outcomes.
 fn name_some(dir: &mut Dir<'_>, names: &[String], there: &[String], seed: u64) -> Vec<Outcome> {
-    let (mut random, mut names, mut listing) = (Random(seed), names.to_vec(), Listing::new());
+    let (mut random, mut listing) = (Random(seed), Listing::new());
     read_some(dir, &mut listing, &mut random);
     dir.skip_subdirs();
     let mut outcomes = Vec::new();
     let most = [1, 4, names.len()][random.below(3)];
     for _ in 0..random.below(most) {
-        let name = names.swap_remove(random.below(names.len()));
+        let name = &names[random.below(names.len())]; // also twice
         let follows = random.below(2) == 0;
-        assert!(if follows { dir.follow_name(&name) } else { dir.enter(&name) });
-        outcomes.extend(outcome(&name, follows, there));
+        let is_entered = if follows { dir.follow_name(name) } else { dir.enter_name(name) };
+        assert!(is_entered.unwrap());
+        outcomes.extend(outcome(name, follows, there));
     }
     while random.below(2) == 0 && dir.next().unwrap().is_some() {}
+    if random.below(4) == 0 {
+        dir.read_into(&mut listing).unwrap();
+    }
     outcomes
 }
 
@@ -98,7 +103,7 @@ fn walk_enters_exactly_the_named_directories() {
             };
             let _ = options.open(tree.path()).unwrap().run_parallel(threads, |worker| {
                 while let Some(mut dir) =
-                    worker.next_or_report(|error| add(error.path(), Err(errno(&error))))
+                    worker.next_or_report(|error| add(path(&error), Err(errno(&error))))
                 {
                     match dir.depth() {
                         _ if dir.is_second_visit() => {}
@@ -117,6 +122,30 @@ fn walk_enters_exactly_the_named_directories() {
             assert_eq!(outcomes, expected, "{what}");
         }
     }
+}
+
+/// A call that cannot have the effect that its caller wants is an error at once.
+#[test]
+fn names_need_skip_subdirs_and_one_component() {
+    let enter: [fn(&mut Dir<'_>, &'static str) -> Result<bool, Error>; 2] =
+        [|dir, name| dir.enter_name(name), |dir, name| dir.follow_name(name)];
+    let tree = Tree::of(&["d/"]);
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    let mut dir = walk.next().unwrap().unwrap();
+    for enter in enter {
+        let error = enter(&mut dir, "d").unwrap_err();
+        let found = (error.path(), error.depth(), error.kind(), error.raw_os_error());
+        assert_eq!(found, (Some(&*tree.path().join("d")), 1, ErrorKind::InvalidInput, None));
+    }
+    dir.skip_subdirs();
+    for (enter, name) in enter.into_iter().flat_map(|enter| {
+        ["", ".", "..", "/", "d/", "d/e", "../d", "d\0"].map(|name| (enter, name))
+    }) {
+        let error = enter(&mut dir, name).unwrap_err();
+        let found = (error.path(), error.depth(), errno(&error));
+        assert_eq!(found, (Some(&*tree.path().join(name)), 1, libc::EINVAL));
+    }
+    assert!(walk.next().unwrap().is_none(), "a refused name is entered");
 }
 
 /// The caller skips the contents of each directory and enters its children by name. So the walk
@@ -144,7 +173,7 @@ fn threads_enter_named_directories() {
                             if !dir.is_second_visit() {
                                 dir.skip_subdirs();
                                 for name in below.get(dir.path()).into_iter().flatten() {
-                                    dir.enter(name.as_bytes());
+                                    dir.enter_name(name.as_bytes()).unwrap();
                                 }
                                 paths.push(dir.path().to_owned());
                             }

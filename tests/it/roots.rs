@@ -5,13 +5,13 @@ use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
 use crate::support::process;
 use crate::support::process::leave_room;
 use crate::support::requests::{About, Requests, collect_visits};
-use crate::support::scan::errno;
+use crate::support::scan::{errno, path};
 use crate::support::tree::{self, Tree, chmod};
 use crate::support::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Order, WalkDirs};
+use lendir::{Error, Order, Walk, WalkDirs};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
 use rustix::io::Errno;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -161,7 +161,7 @@ fn follow_root_links_refuses_links() {
             if let Some(error) = error {
                 assert_eq!(
                     (error.path(), error.depth(), errno(&error)),
-                    (&*at(name), 0, libc::ENOTDIR)
+                    (Some(&*at(name)), 0, libc::ENOTDIR)
                 );
             }
         }
@@ -185,10 +185,68 @@ fn unreadable_root_is_yielded() {
         for mut walk in [POST.build().open(&secret).unwrap(), POST.build().open_all([&secret, &z])]
         {
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
-            assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
+            assert_eq!(
+                (error.path(), error.depth(), errno(&error)),
+                (Some(&*secret), 0, libc::EACCES)
+            );
             let again = walk.next().unwrap().unwrap();
             assert_eq!((again.path(), again.is_second_visit()), (&*secret, true));
         }
+    });
+}
+
+/// `is_root` holds for what prevents a walk from seeing a tree at all, and for no other error.
+#[test]
+fn only_errors_of_a_root_are_root_errors() {
+    process::as_nobody(|| {
+        let tree = Tree::of(&["secret/", "tree/secret/", "file"]);
+        let at = |name: &str| tree.path().join(name);
+        ["secret", "tree/secret"].iter().for_each(|name| chmod(at(name), 0o300));
+        let file = || File::open(at("file")).unwrap();
+        let roots = || ["missing", "file", "secret"].map(at);
+        let mut errors = Vec::new();
+        for root in ["missing", "file"].map(at) {
+            errors.extend(lendir::read_dir(&root).err());
+            errors.extend(lendir::walk(&root).err());
+            errors.extend(lendir::walk_dirs(&root).err());
+        }
+        for mut walk in [
+            Walk::options().open_all(roots()),
+            Walk::options().from_fd(file(), ""),
+            lendir::walk(at("secret")).unwrap(),
+        ] {
+            while walk.next_or_report(|error| errors.push(error)).is_some() {}
+        }
+        for reads in [false, true] {
+            for walk in [
+                WalkDirs::options().open_all(roots()),
+                WalkDirs::options().from_fd(file(), ""),
+                lendir::walk_dirs(at("secret")).unwrap(),
+            ] {
+                let parts = walk.run_parallel(2, |worker| {
+                    let mut errors = Vec::new();
+                    while let Some(mut dir) = worker.next_or_report(|error| errors.push(error)) {
+                        if reads {
+                            errors.extend(dir.next().err());
+                        }
+                    }
+                    errors
+                });
+                errors.extend(parts.into_iter().flatten());
+            }
+        }
+        assert_eq!((errors.len(), errors.iter().all(Error::is_root)), (6 + 3 * 5, true));
+
+        let mut errors = Vec::new();
+        let mut walk = lendir::walk(at("tree")).unwrap();
+        while walk.next_or_report(|error| errors.push(error)).is_some() {}
+        let mut walk = lendir::walk_dirs(at("tree")).unwrap();
+        while let Some(mut dir) = walk.next_or_report(|error| errors.push(error)) {
+            errors.push(dir.wrap_error(Errno::PERM));
+            errors.push(dir.wrap_error_at("name", Errno::PERM));
+            errors.extend(dir.next().err());
+        }
+        assert_eq!((errors.len(), errors.iter().any(Error::is_root)), (1 + 2 * 2 + 1, false));
     });
 }
 
@@ -304,7 +362,7 @@ fn parent_and_name_leads_to_the_root() {
             for root in ["", "missing", "missing/d", "a/missing/", "one/../../searched/five"] {
                 let error = WalkDirs::options().second_visits(true).open(root).unwrap_err();
                 assert_eq!(
-                    (error.path(), errno(&error)),
+                    (path(&error), errno(&error)),
                     (Path::new(root), libc::ENOENT),
                     "{root}"
                 );

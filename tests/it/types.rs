@@ -1,12 +1,12 @@
-//! The traits of all public types. Every type is `Send`, `Sync`, `Unpin`, `Debug` and covariant,
-//! and unwind safe unless it holds a `&mut`. `Worker` belongs to one thread, so it is neither
-//! `Send` nor `Sync`: its docs have what does not compile.
+//! The traits of all public types. Every type is `Unpin`, `Debug` and covariant. What a program may
+//! keep is `Send`, and `Sync` unless it is a walk. An entry and a `Dir` belong to the thread that
+//! walks, and so does a `Worker`: its docs have what does not compile.
 
 use crate::support::tree::Tree;
 use lendir::rustix::fs::fstat;
 use lendir::{
-    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir,
-    Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
+    Buffer, Dir, DirEntry, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order,
+    ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -18,16 +18,14 @@ macro_rules! check {
 }
 
 #[test]
-fn all_are_send_sync_unpin_and_debug() {
-    fn holds<T: Send + Sync + Unpin + Debug>() {}
-    check!(holds: Buffer, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
-    check!(holds: ListedEntry<'_>, WalkDirs, WalkOptions, WalkDirsOptions, Dir<'_>, Walk, WalkEntry<'_>);
-}
-
-#[test]
-fn worker_is_unpin_and_debug() {
-    fn holds<T: Unpin + Debug>() {}
-    check!(holds: Worker<'_>);
+fn all_are_unpin_and_debug() {
+    fn is_unpin<T: Unpin + Debug>() {}
+    fn is_send<T: Send + Unpin + Debug>() {}
+    fn is_sync<T: Send + Sync + Unpin + Debug>() {}
+    check!(is_unpin: Entry<'_>, DirEntry<'_>, WalkEntry<'_>, Worker<'_>);
+    check!(is_send: Dir<'_>, Walk, WalkDirs);
+    check!(is_sync: Buffer, Entries<'_>, Error, Listing, Order, ReadDir, WalkOptions);
+    check!(is_sync: ListedEntry<'_>, ListedEntries<'_>, WalkDirsOptions);
 }
 
 #[test]
@@ -52,20 +50,22 @@ fn options_are_clone_and_states_need_not_be_sync() {
     check!(is_send: WalkDirs<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
-/// `Entries` and `Dir` hold a `&mut`, so they are not unwind safe.
+/// `Entries` and `Dir` hold a `&mut`, and an entry of a walk is told to it, so they are not.
 #[test]
 fn types_without_mutable_borrow_are_unwind_safe() {
-    fn holds<T: UnwindSafe + RefUnwindSafe>() {}
-    check!(holds: Buffer, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
-    check!(holds: WalkDirs, WalkOptions, WalkDirsOptions);
+    fn holds<T: UnwindSafe>() {}
+    fn holds_shared<T: UnwindSafe + RefUnwindSafe>() {}
+    check!(holds: WalkDirs);
+    check!(holds_shared: Buffer, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
+    check!(holds_shared: WalkOptions, WalkDirsOptions);
 }
 
 #[test]
 fn names_are_accepted_in_all_forms() {
-    fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl Name + Clone) {
+    fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl AsRef<[u8]> + Clone) {
         assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
-        dir.skip_subdirs();
-        assert!(dir.follow_name(name.clone()) && dir.enter(name));
+        assert!(lendir::openat(dir.fd(), name.clone()).is_ok());
+        assert!(dir.follow_name(name.clone()).unwrap() && dir.enter_name(name).unwrap());
     }
     macro_rules! check {
         ($listing:ident, $dir:ident: $($name:expr),*) => { $(check(&$listing, &mut $dir, $name);)* };
@@ -74,12 +74,13 @@ fn names_are_accepted_in_all_forms() {
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let mut dir = walk.next().unwrap().unwrap();
     dir.read_into(&mut listing).unwrap();
-    let entry = listing.get(0).unwrap();
-    let (bytes, c, os) = (entry.name(), entry.name_cstr(), entry.name_os());
-    check!(listing, dir: bytes, c, os, "a", b"a", [b'a'], &"a");
-    check!(listing, dir: bytes.to_vec(), c.to_owned(), os.to_owned(), String::from("a"));
-    check!(listing, dir: &bytes.to_vec(), &c.to_owned(), &os.to_owned(), &String::from("a"));
-    assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
+    dir.skip_subdirs();
+    let bytes = &listing[0];
+    check!(listing, dir: bytes, "a", b"a", [b'a'], &"a", bytes.to_vec(), &String::from("a"));
+    for _ in 0..14 {
+        assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
+    }
+    assert!(walk.next().unwrap().is_none());
 }
 
 /// This compiles only if what an entry borrows from its directory outlives the entry.

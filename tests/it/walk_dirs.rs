@@ -6,7 +6,7 @@ use crate::support::requests::{Requests, check_walk_dirs, collect_visits, walk};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::visits::directories;
-use lendir::{Buffer, Dir, Entries, Entry, Listing, WalkDirs};
+use lendir::{Buffer, Dir, DirEntry, Entries, Listing, WalkDirs};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn for_each(walk: &mut WalkDirs, mut work: impl FnMut(&mut Dir<'_>)) {
 }
 
 /// Takes the root and calls `work` with each of its entries.
-fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
+fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&DirEntry<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
         let name = String::from_utf8(entry.name().to_vec()).unwrap();
@@ -123,7 +123,7 @@ fn reading_the_descriptor_loses_no_directory() {
         read(&dir);
         assert!(dir.next().unwrap().is_none());
         dir.skip_subdirs();
-        assert!(dir.enter("b") && dir.follow_name("link"));
+        assert!(dir.enter_name("b").unwrap() && dir.follow_name("link").unwrap());
         let visits = collect_visits(&mut walk, |_| Requests::ALL);
         assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
         for then in thens {
@@ -149,10 +149,12 @@ fn calls_describe_the_yielded_directory() {
         assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
         assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
         let error = dir.wrap_error(rustix::io::Errno::PERM);
-        assert_eq!((error.path(), error.depth(), errno(&error)), (path, depth, libc::EPERM));
+        assert_eq!((error.path(), error.depth(), errno(&error)), (Some(path), depth, libc::EPERM));
+        let error = dir.wrap_error_at("name", rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth()), (Some(&*path.join("name")), depth + 1));
         while let Some(entry) = dir.next().unwrap() {
             let error = entry.wrap_error(rustix::io::Errno::PERM);
-            assert_eq!((error.path(), error.depth()), (&*entry.path(), entry.depth()));
+            assert_eq!((error.path(), error.depth()), (Some(&*entry.path()), entry.depth()));
             assert_eq!((&*entry.path(), entry.depth()), (&*path.join(entry.name_os()), depth + 1));
         }
         assert_eq!(dir.count().unwrap(), 0, "entries after the end");

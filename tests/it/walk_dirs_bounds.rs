@@ -107,7 +107,7 @@ fn visits_respect_max_open() {
             dir.read_into(&mut listing).unwrap();
             if dir.depth() < 300 {
                 dir.skip_subdirs();
-                dir.enter("m");
+                dir.enter_name("m").unwrap();
             }
             count += 1;
         }

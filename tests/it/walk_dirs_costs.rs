@@ -19,7 +19,7 @@ const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
         dir.read_into(listing).unwrap();
         dir.skip_subdirs();
         for entry in listing.iter().filter(|entry| entry.d_type() == FileType::Directory) {
-            dir.enter(entry.name());
+            dir.enter_name(entry.name()).unwrap();
         }
     },
 ];

@@ -44,7 +44,7 @@ fn question_mark_keeps_kind_message_and_error() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
     let inner = error.downcast::<Error>().unwrap();
-    assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
+    assert_eq!((inner.path(), inner.depth()), (Some(Path::new("/no/such/directory")), 0));
     assert!(std::error::Error::source(&inner).is_none(), "the cause is in the message already");
     assert_eq!((inner.kind(), inner.raw_os_error()), (ErrorKind::NotFound, Some(libc::ENOENT)));
     assert_eq!(format!("{inner:?}"), inner.to_string());

@@ -265,7 +265,9 @@ fn other_failed_calls_return_their_error() {
         entry.statx(StatxFlags::INO).unwrap();
         let mut table: [(&str, c_long, Operation<'_>); 11] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
-            ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
+            ("openat", SYS_openat, &mut || {
+                lendir::openat(&parent, name.as_encoded_bytes()).map(drop)
+            }),
             ("Entries::rewind", SYS_lseek, &mut || entries.rewind()),
             ("Entries::seek", SYS_lseek, &mut || Entries::new(&dir, &mut buffer).seek(0)),
             ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop)),

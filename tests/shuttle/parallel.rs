@@ -169,7 +169,7 @@ fn levels_above_a_lost_level_have_second_visits() {
                         Ok(Some(stamp)) => stamps.push(stamp),
                         Ok(None) => break stamps,
                         Err(error) => {
-                            assert_eq!(error.path(), moves[1].0);
+                            assert_eq!(error.path(), Some(&*moves[1].0));
                             errors.fetch_add(1, SeqCst);
                             if moves_back {
                                 move_back();

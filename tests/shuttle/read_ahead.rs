@@ -4,15 +4,15 @@ use super::{explore, make};
 use crate::tree::{Random, Tree};
 use lendir::{Order, Walk};
 use shuttle::rand::{Rng, thread_rng};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the paths that this number of calls yields. The requests depend on `seed`.
-fn read(tree: &mut Walk, seed: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
+fn read(tree: &mut Walk, seed: u64, calls: usize) -> Vec<Result<PathBuf, Option<PathBuf>>> {
     let mut come = Vec::new();
     while come.len() < calls {
         match tree.next() {
             Ok(None) => break,
-            Err(error) => come.push(Err(error.path().to_owned())),
+            Err(error) => come.push(Err(error.path().map(Path::to_owned))),
             Ok(Some(entry)) => {
                 match Random::of(&(seed, entry.path())).below(12) {
                     0 => entry.skip_subtree(),

@@ -46,7 +46,7 @@ pub struct Requests {
     /// caller then names what to enter of all that it has read: in the order of the listing, or
     /// else in reverse.
     pub names_at: Option<usize>,
-    /// The requests, which are made about the entries of a listing only by name.
+    /// The requests about the entries that are yielded. A listing forgets them, and is asked by name.
     pub about: About,
     pub max_depth: usize,
 }
@@ -166,7 +166,7 @@ pub fn collect_visits(walk: &mut impl Next, requests: impl Fn(&Path) -> Requests
 /// Checks that `dir` is the directory at its path, and that its parent is the one that was yielded.
 /// `inos` holds the inode numbers of the yielded directories.
 fn check(dir: &Dir<'_>, inos: &mut HashMap<PathBuf, u64>) {
-    assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
+    assert_eq!(dir.is_followed_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
     if !dir.is_second_visit() {
         inos.insert(dir.path().to_owned(), ino(dir.fd()));
     } else if let Some((parent, name)) = dir.parent_and_name() {
@@ -248,14 +248,12 @@ impl Visitor {
                     assert!(error.replace(failure).is_none(), "{} has two errors", path.display());
                 }
                 Ok(Some(entry)) => {
-                    found.push(Found::from(&entry));
-                    if requests.listing.is_none() {
-                        for request in requests.at(&entry.path()) {
-                            match request {
-                                Request::SkipSubtree | Request::SkipRest => entry.skip_subtree(),
-                                Request::Follow => entry.follow(),
-                                Request::Stat => drop(entry.stat().unwrap()),
-                            }
+                    found.push(Found::from(&*entry));
+                    for request in requests.at(&entry.path()) {
+                        match request {
+                            Request::SkipSubtree | Request::SkipRest => entry.skip_subtree(),
+                            Request::Follow => entry.follow(),
+                            Request::Stat => drop(entry.stat().unwrap()),
                         }
                     }
                 }
@@ -295,8 +293,8 @@ fn enter_by_name(dir: &mut Dir<'_>, named: &[Found], requests: Requests) {
         };
         let is_entered = match (request, file_type) {
             (Some(Request::SkipSubtree | Request::SkipRest), _) => continue,
-            (Some(Request::Follow), FileType::Symlink) => dir.follow_name(&entry.name),
-            (_, FileType::Directory) => dir.enter(&entry.name),
+            (Some(Request::Follow), FileType::Symlink) => dir.follow_name(&entry.name).unwrap(),
+            (_, FileType::Directory) => dir.enter_name(&entry.name).unwrap(),
             _ => continue,
         };
         assert_eq!(is_entered, is_allowed, "{dir:?}");
@@ -306,7 +304,10 @@ fn enter_by_name(dir: &mut Dir<'_>, named: &[Found], requests: Requests) {
 fn assert_enters_nothing(dir: &mut Dir<'_>) {
     dir.skip_subdirs();
     for name in ["m", "missing"] {
-        assert!(!dir.enter(name) && !dir.follow_name(name), "{dir:?}: {name}");
+        assert!(
+            !dir.enter_name(name).unwrap() && !dir.follow_name(name).unwrap(),
+            "{dir:?}: {name}"
+        );
     }
 }
 

@@ -213,6 +213,11 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
     answers.into_iter().find(|answer| answer.0).expect("`std` knows no type").1
 }
 
+/// Returns the path of the error, which is empty for a directory that was passed as a descriptor.
+pub fn path(error: &Error) -> &Path {
+    error.path().unwrap_or(Path::new(""))
+}
+
 pub fn errno(error: &Error) -> c_int {
     error.raw_os_error().expect("the error has no errno")
 }

@@ -146,7 +146,7 @@ pub fn random(at: &Path, seed: u64) {
         match random.below(4) {
             0 | 1 if depth <= MAX_DEPTH => {
                 if mkdirat(dir, &*name, Mode::RWXU).is_ok() {
-                    let made = lendir::openat(dir, &*name).unwrap();
+                    let made = lendir::openat(dir, name.to_bytes()).unwrap();
                     dirs.push((made, depth));
                 }
             }

@@ -2,7 +2,7 @@
 //! requests of its caller. It also has checks for walks that lose something.
 
 use super::requests::{Request, Requests};
-use super::scan::{Found, errno, sorted, type_by_std};
+use super::scan::{Found, errno, path, sorted, type_by_std};
 use lendir::{Error, FileType, Order};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -50,15 +50,15 @@ impl Visit {
 impl From<&Error> for Visit {
     fn from(error: &Error) -> Self {
         check_loop(error);
-        Self::new(error.path(), error.depth(), What::Error(errno(error)))
+        Self::new(path(error), error.depth(), What::Error(errno(error)))
     }
 }
 
 /// Checks that the error of a link that leads back, and no other error, names the ancestor.
 fn check_loop(error: &Error) {
-    let is_loop = errno(error) == libc::ELOOP && error.path().exists();
-    let ancestor =
-        error.path().ancestors().skip(1).find(|above| is_loop && id(above) == id(error.path()));
+    let path = path(error);
+    let is_loop = errno(error) == libc::ELOOP && path.exists();
+    let ancestor = path.ancestors().skip(1).find(|above| is_loop && id(above) == id(path));
     assert_eq!(error.loop_ancestor(), ancestor, "{error}");
 }
 

@@ -48,7 +48,7 @@ pub fn types_are_listed_or_queried(mounted: &Mounted) {
     assert_eq!(seen, expected);
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
-    let resolved = |entry: ListedEntry<'_>| entry.file_type(&dir).unwrap();
+    let resolved = |entry: ListedEntry<'_>| entry.in_dir(&dir).file_type().unwrap();
     let seen: BTreeMap<_, _> = listing
         .iter()
         .map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry)))

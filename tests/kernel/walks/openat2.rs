@@ -110,7 +110,9 @@ fn follow_name_survives_failed_opens() {
                 let path = dir.path().to_str().unwrap().to_owned();
                 if path == "a/b/c/d" && !dir.is_second_visit() {
                     dir.skip_subdirs();
-                    assert!(["link", "file", "missing"].iter().all(|name| dir.follow_name(name)));
+                    for name in ["link", "file", "missing"] {
+                        assert!(dir.follow_name(name).unwrap());
+                    }
                     trap::fail(OPENAT2, errno, move |number| {
                         number == 1 || matches!(errno, ENOSYS | EPERM)
                     });

@@ -3,10 +3,10 @@
 //! fail, and a directory changes.
 
 use crate::support::machine::runs_long;
-use crate::support::scan::errno;
+use crate::support::scan::{errno, path};
 use crate::support::tree::{Random, make};
 use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
-use lendir::{Dir, Entry, StatxFlags};
+use lendir::{Dir, DirEntry, StatxFlags};
 use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
 use rustix::fs::{AtFlags, CWD, statx};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ enum Call {
     Follow,
 }
 
-/// Makes a call about an `Entry` or a `WalkEntry`.
+/// Makes a call about a `DirEntry` or a `WalkEntry`.
 macro_rules! call {
     ($entry:expr, $call:expr) => {
         match $call {
@@ -112,7 +112,7 @@ impl Case {
             let by_record =
                 self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
             let is_file = self.has_types && there == File;
-            let (mut known, mut has_failed, mut request) = (by_record, false, None);
+            let (mut known, mut request) = (by_record, None);
             for call in self.calls[name]
                 .iter()
                 .filter(|_| !is_file && yielded.iter().any(|yielded| yielded == name))
@@ -129,12 +129,11 @@ impl Case {
                     Call::Statx if self.fails == Some(STATX) || during == Nothing => continue,
                     Call::Statx => true,
                 };
-                has_failed = !answer;
                 known = if answer { Some(during) } else { known };
             }
             if request != Some(Call::Skip) && !is_file {
                 let is_requested = request == Some(Call::Follow);
-                self.open(&mut outcome, name, known, after, is_requested, has_failed);
+                self.open(&mut outcome, name, known, after, is_requested);
             }
         }
         outcome.opened += u32::from(mem::take(&mut outcome.asks_for_filter));
@@ -148,7 +147,6 @@ impl Case {
         known: Option<There>,
         there: There,
         is_requested: bool,
-        has_failed: bool,
     ) {
         let is_followed = is_requested && matches!(known, None | Some(Link { .. }));
         if matches!(known, None | Some(Directory)) {
@@ -164,7 +162,6 @@ impl Case {
                 // The error of reading the directory.
                 EACCES if there == 0 => return outcome.errors.push((name.into(), EACCES)),
                 ENOENT | ENOTDIR if known.is_none() => {}
-                _ if has_failed => return,
                 // The walk does not open a file or a link with `O_PATH`, either.
                 errno => return outcome.errors.push((name.into(), errno)),
             }
@@ -229,7 +226,7 @@ impl Case {
     }
 
     fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, yielded: &mut Vec<String>) {
-        let mut call_and_stop = |entry: &Entry<'_>| {
+        let mut call_and_stop = |entry: &DirEntry<'_>| {
             self.call_all(entry.name(), place, yielded, |call| call!(entry, call));
             self.reader == Reader::Midway && entry.name() == b"d"
         };
@@ -303,7 +300,7 @@ impl Place {
 }
 
 fn of_root(error: &lendir::Error, root: &Path) -> (String, c_int) {
-    (error.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned(), errno(error))
+    (path(error).strip_prefix(root).unwrap().to_str().unwrap().to_owned(), errno(error))
 }
 
 /// A walk enters and opens what the model says, for random queries and requests.
