@@ -13,9 +13,9 @@ use std::ffi::CStr;
 /// A set of bits that says what is known of an entry, and what the caller wants. It is never empty.
 ///
 /// ```text
-/// bit   4       3         2          1         0
-///       named   skipped   followed   can be:   can be:
-///                                    link      directory
+/// bit   5         4       3         2          1         0
+///       updated   named   skipped   followed   can be:   can be:
+///                                              link      directory
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState(pub(crate) u8);
@@ -29,6 +29,8 @@ impl EntryState {
     const SKIPPED: Self = Self(1 << 3);
     /// The caller has passed the name, so whatever prevents the walk from entering it is an error.
     const NAMED: Self = Self(1 << 4);
+    /// The caller has queried, skipped or followed the entry.
+    const UPDATED: Self = Self(1 << 5);
 
     /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
     #[inline]
@@ -99,9 +101,8 @@ impl EntryState {
         self.has(Self::NAMED)
     }
 
-    /// Returns `true` if the caller has skipped or followed the entry.
-    pub(crate) fn is_requested(self) -> bool {
-        self.has(Self(Self::SKIPPED.0 | Self::FOLLOWED.0))
+    pub(crate) fn is_updated(self) -> bool {
+        self.has(Self::UPDATED)
     }
 
     /// Returns `true` if the walk tries to enter the entry.
@@ -148,6 +149,6 @@ impl EntryUpdates {
             Some(Request::Follow) => EntryState::FOLLOWED,
             Some(Request::Skip | Request::SkipRest) => EntryState::SKIPPED,
         };
-        EntryState(types.0 | request.0)
+        EntryState(types.0 | request.0 | EntryState::UPDATED.0)
     }
 }

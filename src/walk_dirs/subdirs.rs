@@ -40,11 +40,11 @@ pub(crate) struct Subdirs {
     unreadable: Option<Errno>,
     /// Whether the current directory has yielded an entry.
     pub(crate) has_yielded: bool,
-    /// The names at `level_start` that the caller has skipped or followed before the directory was
-    /// read again, as offsets, sorted by name. They do not count as pending.
-    requested: Vec<usize>,
-    /// The offset in `pending` at which the `requested` names end.
-    requested_end: usize,
+    /// The names at `level_start` that the caller has queried, skipped or followed before the
+    /// directory was read again, as offsets, sorted by name. They do not count as pending.
+    updated: Vec<usize>,
+    /// The offset in `pending` at which the `updated` names end.
+    updated_end: usize,
 }
 
 /// The subdirectories that the walk may enter.
@@ -196,20 +196,20 @@ impl Subdirs {
     }
 
     /// Removes the names of the current directory, because its entries are noted again from the
-    /// first one. Keeps those that the caller has skipped or followed.
+    /// first one. Keeps those that the caller has queried, skipped or followed.
     pub(crate) fn begin_again(&mut self) {
         self.is_last_unknown = false;
-        let Self { pending, level_start, requested, .. } = self;
-        pending.retain(*level_start, EntryState::is_requested);
-        requested.clear();
+        let Self { pending, level_start, updated, .. } = self;
+        pending.retain(*level_start, EntryState::is_updated);
+        updated.clear();
         let mut start = *level_start;
         while start < pending.len() {
-            requested.push(start);
+            updated.push(start);
             start = pending.get(start).end;
         }
-        requested.sort_unstable_by_key(|start| pending.get(*start).name);
-        self.requested_end = start;
-        self.is_unresolved |= !requested.is_empty();
+        updated.sort_unstable_by_key(|start| pending.get(*start).name);
+        self.updated_end = start;
+        self.is_unresolved |= !updated.is_empty();
     }
 
     /// Reduces the names of the current directory to those that the walk enters.
@@ -218,20 +218,20 @@ impl Subdirs {
         if !self.is_unresolved {
             return;
         }
-        let Self { pending, level_start, requested, requested_end, .. } = self;
-        if !requested.is_empty() {
-            let mut start = *requested_end;
+        let Self { pending, level_start, updated, updated_end, .. } = self;
+        if !updated.is_empty() {
+            let mut start = *updated_end;
             while start < pending.len() {
                 let PendingName { name, end, .. } = pending.get(start);
-                let found = requested.binary_search_by_key(&name, |at| pending.get(*at).name);
+                let found = updated.binary_search_by_key(&name, |at| pending.get(*at).name);
                 if let Ok(index) = found {
-                    let state = pending.get(requested[index]).state;
+                    let state = pending.get(updated[index]).state;
                     pending.set_state(start, state);
                 }
                 start = end;
             }
-            pending.remove(*level_start..*requested_end);
-            requested.clear();
+            pending.remove(*level_start..*updated_end);
+            updated.clear();
         }
         pending.retain(*level_start, EntryState::is_entered);
         self.is_unresolved = false;
