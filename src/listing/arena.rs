@@ -4,12 +4,12 @@
 use super::span::Span;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::Directory;
+use crate::read_dir::entry::{Directory, kept_type};
 use crate::read_dir::records::{HEADER, Records};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FileType, RawMode, Statx, StatxFlags};
+use rustix::fs::{FileType, Statx, StatxFlags};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
@@ -136,25 +136,14 @@ impl Arena {
     /// Returns the inode number in the record.
     #[inline]
     pub(crate) fn ino(&self, span: Span) -> u64 {
-        self.u64_at(span.start() - HEADER)
+        let bytes = self.memory[span.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
+        u64::from_ne_bytes(*bytes)
     }
 
-    /// Returns the position after the record.
-    #[inline]
-    pub(crate) fn cookie(&self, span: Span) -> u64 {
-        self.u64_at(span.start() - HEADER + 8)
-    }
-
-    #[inline]
-    fn u64_at(&self, start: usize) -> u64 {
-        u64::from_ne_bytes(*self.memory[start..].first_chunk().expect("BUG: not 8 bytes"))
-    }
-
-    /// Returns the type in the record. The kernel stores the 4 bits above the permissions of
-    /// `st_mode`. A larger number becomes 15, which is not the number of any type.
+    /// Returns the type in the record.
     #[inline]
     pub(crate) fn d_type(&self, span: Span) -> FileType {
-        FileType::from_raw_mode(RawMode::from(self.memory[span.start() - 1].min(0xf)) << 12)
+        kept_type(self.memory[span.start() - 1])
     }
 
     /// Keeps the answer to a query of the last records.

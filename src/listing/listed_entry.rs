@@ -4,6 +4,7 @@
 use super::arena::Arena;
 use super::span::Span;
 use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal};
+use crate::read_dir::records::HEADER;
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
 use std::cmp::Ordering;
@@ -105,13 +106,8 @@ impl<'a> ListedEntry<'a> {
     #[inline]
     pub(crate) fn record(&self) -> Record<'a> {
         let Self { span, arena } = *self;
-        Record::Kept {
-            name_with_nul: self.name_with_nul(),
-            ino: arena.ino(span),
-            cookie: arena.cookie(span),
-            d_type: arena.d_type(span),
-            statx: arena.answer(span).map(|answer| (&answer.statx, answer.asked)),
-        }
+        let statx = arena.answer(span).map(|answer| (&answer.statx, answer.asked));
+        Record::Kept { bytes: &arena.memory[span.start() - HEADER..=span.end()], statx }
     }
 
     /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr), this method does not

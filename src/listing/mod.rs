@@ -491,37 +491,22 @@ impl Listing {
 
     /// Removes the entries behind `above`.
     #[inline]
-    fn truncate(&mut self, above: Extent) {
+    pub(crate) fn truncate(&mut self, above: Extent) {
         self.extent = above;
         self.arena.answers.truncate(above.answers);
         self.type_error = None;
         self.removed = false;
     }
 
-    /// Reads the first batch of `dir` that has entries, behind the entries up to `above`. Returns
-    /// whether the directory has more.
-    #[inline(always)]
-    pub(crate) fn read_first(
-        &mut self,
-        above: Extent,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-    ) -> io::Result<bool> {
-        self.truncate(above);
-        self.read_part(dir, end_marker, FIRST_BATCH, FIRST_BATCH / 2)
+    /// Returns the number of bytes behind the records.
+    pub(crate) fn room(&self) -> usize {
+        self.arena.memory.len() - self.extent.records_end
     }
 
-    /// Keeps the last entry of those from `above` to `end`, and reads a batch of `batch` bytes
-    /// behind it. Returns whether the directory has more.
+    /// Removes the entries behind `above` except the last one.
     #[cold]
-    pub(crate) fn read_next(
-        &mut self,
-        above: Extent,
-        Extent { entries, records_end, .. }: Extent,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        batch: usize,
-    ) -> io::Result<bool> {
+    pub(crate) fn keep_last(&mut self, above: Extent) {
+        let Extent { entries, records_end, .. } = self.extent;
         let last = self.spans[entries - 1];
         let answer = self.arena.answer(last).copied();
         let (start, to) = (last.start() - HEADER, above.records_end);
@@ -534,19 +519,21 @@ impl Listing {
             records_end: to + records_end - start,
             answers: self.arena.answers.len(),
         };
-        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth.
-        self.read_part(dir, end_marker, batch, batch)
     }
 
+    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. If it
+    /// `is_whole`, the batch has no less. Returns whether the directory has more.
     #[inline(always)]
-    fn read_part(
+    pub(crate) fn read_part(
         &mut self,
         dir: BorrowedFd<'_>,
         end_marker: EndMarker,
         batch: usize,
-        least: usize,
+        is_whole: bool,
     ) -> io::Result<bool> {
-        // Its user asks for an unknown type when it passes the entry.
+        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth.
+        let least = if is_whole { batch } else { batch / 2 };
+        // Whoever passes an entry of an unknown type asks for it then.
         let ask_types = if end_marker.needs_queries() { AskTypes::All } else { AskTypes::No };
         let (entries, mut phase) = (self.extent.entries, Phase::Reading);
         while phase == Phase::Reading && self.extent.entries == entries {

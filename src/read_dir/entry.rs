@@ -2,9 +2,10 @@
 //!
 //! This module does not know who yields an entry, nor what becomes of the answers.
 
+use super::records::HEADER;
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, RawMode, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString};
@@ -64,10 +65,8 @@ pub struct Entry<'a> {
 pub(crate) enum Record<'a> {
     Raw(RawDirEntry<'a>),
     Kept {
-        name_with_nul: &'a [u8],
-        ino: u64,
-        cookie: u64,
-        d_type: FileType,
+        /// The record up to the NUL of its name, in the layout of `struct linux_dirent64`.
+        bytes: &'a [u8],
         /// The metadata that was queried when the record was read, and the mask of the query.
         statx: Option<(&'a Statx, StatxFlags)>,
     },
@@ -75,20 +74,25 @@ pub(crate) enum Record<'a> {
 
 impl Record<'_> {
     #[inline(always)]
-    pub(crate) fn name_with_nul(&self) -> &[u8] {
-        match self {
-            Self::Raw(raw) => raw.file_name().to_bytes_with_nul(),
-            Self::Kept { name_with_nul, .. } => name_with_nul,
-        }
-    }
-
-    #[inline(always)]
     pub(crate) fn d_type(&self) -> FileType {
         match self {
             Self::Raw(raw) => raw.file_type(),
-            Self::Kept { d_type, .. } => *d_type,
+            Self::Kept { bytes, .. } => kept_type(bytes[HEADER - 1]),
         }
     }
+}
+
+/// Returns the type in a kept record. The kernel stores the 4 bits above the permissions of
+/// `st_mode`. A larger number becomes 15, which is not the number of any type.
+#[inline]
+pub(crate) fn kept_type(d_type: u8) -> FileType {
+    FileType::from_raw_mode(RawMode::from(d_type.min(0xf)) << 12)
+}
+
+/// Returns a field of 8 bytes in a kept record.
+#[inline]
+fn kept_field(bytes: &[u8], start: usize) -> u64 {
+    u64::from_ne_bytes(*bytes[start..].first_chunk().expect("BUG: a record without its header"))
 }
 
 /// The directory that an entry is in.
@@ -122,10 +126,32 @@ impl Directory<'_> {
     }
 }
 
+impl Directory<'_> {
+    /// Queries the type of an entry whose record has none. It takes the parts of the entry, because
+    /// the entry of the caller's loop stays in registers.
+    #[cold]
+    #[inline(never)]
+    fn query_type(
+        self,
+        name: &CStr,
+        queried: Option<&Cell<Option<FileType>>>,
+    ) -> Result<FileType, Error> {
+        let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND))
+            .map_err(|errno| self.error_at(name.to_bytes(), errno))?;
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        if let Some(queried) = queried {
+            queried.set(Some(file_type));
+        }
+        Ok(file_type)
+    }
+}
+
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
 pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// Asks only for the type of an entry, which no server needs to confirm.
+#[cold]
+#[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     let flags = NOT_BEYOND | AtFlags::STATX_DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
@@ -157,7 +183,7 @@ impl<'a> Entry<'a> {
     pub fn name(&self) -> &[u8] {
         match &self.record {
             Record::Raw(raw) => raw.file_name().to_bytes(),
-            Record::Kept { name_with_nul, .. } => &name_with_nul[..name_with_nul.len() - 1],
+            Record::Kept { bytes, .. } => &bytes[HEADER..bytes.len() - 1],
         }
     }
 
@@ -167,8 +193,8 @@ impl<'a> Entry<'a> {
     pub fn name_cstr(&self) -> &CStr {
         match &self.record {
             Record::Raw(raw) => raw.file_name(),
-            Record::Kept { name_with_nul, .. } => {
-                CStr::from_bytes_until_nul(name_with_nul).expect("BUG: a name without its NUL")
+            Record::Kept { bytes, .. } => {
+                CStr::from_bytes_until_nul(&bytes[HEADER..]).expect("BUG: a name without its NUL")
             }
         }
     }
@@ -229,7 +255,7 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.copy().query_type(),
+            FileType::Unknown => self.directory.query_type(self.name_cstr(), self.queried),
             known => Ok(known),
         }
     }
@@ -479,27 +505,6 @@ impl<'a> Entry<'a> {
         retry_on_intr(|| call(self.directory.fd, name)).map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Returns a copy, so that a rare call does not force the entry of the caller's loop into
-    /// memory.
-    #[inline(always)]
-    fn copy(&self) -> Entry<'_> {
-        let record = Record::Kept {
-            name_with_nul: self.record.name_with_nul(),
-            ino: self.ino(),
-            cookie: self.cookie(),
-            d_type: self.d_type(),
-            statx: None,
-        };
-        Entry { record, ..*self }
-    }
-
-    /// Queries the type of an entry whose record has none.
-    #[cold]
-    #[inline(never)]
-    fn query_type(&self) -> Result<FileType, Error> {
-        Ok(FileType::from_raw_mode(self.stat()?.st_mode))
-    }
-
     fn note_type(&self, file_type: FileType) {
         if let Some(queried) = self.queried {
             queried.set(Some(file_type));
@@ -520,7 +525,7 @@ impl<'a> Entry<'a> {
     pub fn ino(&self) -> u64 {
         match &self.record {
             Record::Raw(raw) => raw.ino(),
-            Record::Kept { ino, .. } => *ino,
+            Record::Kept { bytes, .. } => kept_field(bytes, 0),
         }
     }
 
@@ -534,7 +539,7 @@ impl<'a> Entry<'a> {
     pub fn cookie(&self) -> u64 {
         match &self.record {
             Record::Raw(raw) => raw.next_entry_cookie(),
-            Record::Kept { cookie, .. } => *cookie,
+            Record::Kept { bytes, .. } => kept_field(bytes, 8),
         }
     }
 }

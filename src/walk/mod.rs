@@ -396,10 +396,17 @@ impl Walk {
                 listing.append(remaining.end, &content).and(read)
             }
             Rest::Unread { batch, mask } => {
-                let read = listing.read_next(above, remaining.end, directory.fd, end_marker, batch);
-                remaining.next = above.entries;
+                listing.extent = remaining.end;
+                let is_full = listing.room() < if batch == FIRST_BATCH { batch / 2 } else { batch };
+                let mut next_batch = batch;
+                if is_full {
+                    listing.keep_last(above);
+                    remaining.next = above.entries;
+                    next_batch = MAX_STREAM_BATCH.min(2 * batch);
+                }
+                let read = listing.read_part(directory.fd, end_marker, next_batch, is_full);
                 if let Ok(true) = read {
-                    remaining.rest = Rest::Unread { batch: MAX_STREAM_BATCH.min(2 * batch), mask };
+                    remaining.rest = Rest::Unread { batch: next_batch, mask };
                 }
                 read.map(|_| ())
             }
@@ -420,12 +427,15 @@ impl Walk {
         let Self { cursor, listing, .. } = self;
         let top = cursor.stack.top();
         let entry = listing.get(top.remaining.next - 1).expect("BUG: no entry was yielded");
-        let state = state.resolve(top.dir(), entry.name_cstr());
-        if !state.is_entered() {
-            return Ok(());
+        let (mut state, name) = (state, entry.name_cstr());
+        if state.is_unknown() {
+            state = state.resolve(top.dir(), name);
+            if !state.is_entered() {
+                return Ok(());
+            }
         }
         // Keep the system calls in the caller's frame: returning from an outer frame mispredicts.
-        let Some(child) = cursor.open(state, entry.name_cstr())? else { return Ok(()) };
+        let Some(child) = cursor.open(state, name)? else { return Ok(()) };
         self.enter(child, None)
     }
 
@@ -473,11 +483,12 @@ impl Walk {
         let result = match content {
             Some(content) => listing.append(above, content),
             None if ahead.is_none() && listing.order() == Order::Unsorted => {
-                match listing.read_first(above, directory.fd, end_marker) {
+                listing.truncate(above);
+                match listing.read_part(directory.fd, end_marker, FIRST_BATCH, false) {
                     Ok(has_more) => {
                         if has_more {
                             let mask = listing.mask();
-                            remaining.rest = Rest::Unread { batch: 2 * FIRST_BATCH, mask };
+                            remaining.rest = Rest::Unread { batch: FIRST_BATCH, mask };
                         }
                         Ok(())
                     }

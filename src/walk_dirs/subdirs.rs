@@ -14,6 +14,7 @@ use crate::listing::Listing;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{Entry, query_type};
 use rustix::fd::BorrowedFd;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::io;
@@ -85,25 +86,30 @@ impl Subdirs {
     /// Notes an entry that is yielded, after the `updates` of the entry noted before.
     #[inline(always)]
     pub(crate) fn note(&mut self, entry: &Entry<'_>, updates: &EntryUpdates) {
-        if let Some(state) = EntryState::from_type(entry.d_type()) {
-            self.note_name(state, entry.name_cstr(), Some((updates, entry.dir_fd())));
-        }
-        if self.needs_queries {
-            let _ = query_type(entry.dir_fd(), entry.name_cstr());
+        if EntryState::from_type(entry.d_type()).is_some() || self.needs_queries {
+            self.note_entry(entry.d_type(), entry.name_cstr(), entry.dir_fd(), updates);
         }
         self.has_yielded = true; // last, because this saves instructions for each entry
     }
 
     #[inline(never)] // In the frame that reads a directory, registers are scarce.
-    fn note_name(
+    fn note_entry(
         &mut self,
-        state: EntryState,
+        d_type: FileType,
         name: &CStr,
-        before: Option<(&EntryUpdates, BorrowedFd<'_>)>,
+        dir: BorrowedFd<'_>,
+        updates: &EntryUpdates,
     ) {
-        if let Some((updates, dir)) = before {
-            self.update_last(updates, dir);
+        if self.needs_queries {
+            let _ = query_type(dir, name);
         }
+        if let Some(state) = EntryState::from_type(d_type) {
+            self.update_last(updates, dir);
+            self.note_name(state, name);
+        }
+    }
+
+    fn note_name(&mut self, state: EntryState, name: &CStr) {
         if self.candidates == Candidates::Yielded {
             self.last_start = self.pending.len();
             self.pending.push(state, name.to_bytes());
@@ -124,7 +130,7 @@ impl Subdirs {
         self.forget_names();
         for entry in listing {
             if let Some(state) = EntryState::from_type(entry.d_type()) {
-                self.note_name(state, entry.name_cstr(), None);
+                self.note_name(state, entry.name_cstr());
             }
         }
     }
