@@ -34,9 +34,9 @@
 //! }
 //! ```
 //!
-//! An entry is valid only until the next call to `next` or `next_or_report`. So `for entry in walk` does
-//! not compile, and you copy whatever you want to keep: `entry.path().to_owned()`. [`Walk::paths`]
-//! and the `filter_map` methods return ordinary iterators.
+//! An entry is valid only until the next call to `next` or `next_or_report`. So `for entry in walk`
+//! does not compile, and you copy whatever you want to keep: `entry.path().to_owned()`.
+//! [`Walk::paths`] and the `filter_map` methods return ordinary iterators.
 //!
 //! # Where to start
 //!
@@ -126,9 +126,9 @@
 //!
 //! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
 //! first error. An error does not end a walk, and the next call continues. So the usual loop is
-//! `while let Some(entry) = walk.next_or_report(report) {`, where `report` is called with each error. Do
-//! not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the first
-//! error.
+//! `while let Some(entry) = walk.next_or_report(report) {`, where `report` is called with each
+//! error. Do not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the
+//! first error.
 //!
 //! # What the kernel promises
 //!

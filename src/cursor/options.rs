@@ -100,7 +100,7 @@ macro_rules! common_options {
         /// directory, and one for each parent that has entries or directories pending. With [second
         /// visits](crate::WalkDirsOptions::second_visits), a walk holds one for each parent, and an
         /// additional one for the directory that contains the root. [Followed
-        /// links](crate::Entry::follow), [several threads](crate::WalkDirs::run_parallel) and
+        /// links](crate::DirEntry::follow), [several threads](crate::WalkDirs::run_parallel) and
         /// [reading ahead](crate::WalkOptions::read_ahead) take additional descriptors, too.
         ///
         /// Once this number is reached, the walk closes a level early, and reopens the level later.

@@ -127,7 +127,7 @@ impl ReadDir {
     ///
     /// ```
     /// let proc = lendir::open("/proc/self")?;
-    /// let dir = lendir::openat(&proc, c"task")?;
+    /// let dir = lendir::openat(&proc, "task")?;
     /// let mut threads = lendir::ReadDir::from_fd(dir, "/proc/self/task");
     /// let thread = threads.next()?.expect("a thread");
     /// assert!(thread.path().starts_with("/proc/self/task"));

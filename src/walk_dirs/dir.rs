@@ -514,7 +514,8 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Returns the metadata of this directory that `mask` selects: see [`Entry::statx`].
+    /// Returns the metadata of this directory that `mask` selects: see
+    /// [`Entry::statx`](crate::Entry::statx).
     ///
     /// # Errors
     ///

@@ -95,7 +95,7 @@ impl<'a> DirEntry<'a> {
     /// This method itself returns no error. The walk reports each link that it cannot enter:
     ///
     /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
-    ///   [`Error::loop_ancestor`] returns that directory. Below a followed link, any directory that
+    ///   [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns that directory. Below a followed link, any directory that
     ///   is already on the path causes the same error. A link that leads only to other links causes
     ///   `ELOOP`, too, but then there is no such directory.
     /// - `EACCES` or another error: the walk cannot tell whether the link causes a loop. This

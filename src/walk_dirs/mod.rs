@@ -77,13 +77,12 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///   the error occurs when you read it.
 /// - **The walk never leaves the tree.** Each step opens one name relative to its parent and
 ///   refuses symbolic links, even a link that another process has just swapped in. Only
-///   [`Entry::follow`](crate::Entry::follow) and [`Dir::follow_name`] follow a link.
+///   [`DirEntry::follow`] and [`Dir::follow_name`] follow a link.
 /// - **Entries of unknown type are opened**, unless a query such as
 ///   [`Entry::file_type`](crate::Entry::file_type) has already returned the type. If such an entry
 ///   is not a directory, or is gone, the walk skips it without an error.
 /// - **Errors do not end the walk.** Each error is reported once, with its path, after the entries
-///   that were read before it. If [`Entry::stat`](crate::Entry::stat) has already failed for an
-///   entry, a failure to open the same entry is not reported, unless no descriptor is left.
+///   that were read before it.
 /// - **The depth is not limited.** The walk does not recurse, and passes no long path to the
 ///   kernel.
 /// - **The number of descriptors is bounded** by [`max_open`](WalkDirsOptions::max_open). The walk
@@ -148,7 +147,7 @@ impl<S: Clone> WalkDirs<S> {
     /// - `ESRCH`: the process of a directory in `/proc` is gone.
     /// - `EACCES`: you have no permission to search the parent.
     /// - `ENOTDIR`: another file has replaced the directory.
-    /// - `ELOOP`: a [followed link](crate::Entry::follow) leads back to a directory on its own
+    /// - `ELOOP`: a [followed link](crate::DirEntry::follow) leads back to a directory on its own
     ///   path, or only to other links.
     /// - `EMFILE`, `ENFILE`: no descriptor is left.
     /// - `ESTALE`: an NFS server no longer knows the directory.
@@ -163,8 +162,8 @@ impl<S: Clone> WalkDirs<S> {
     ///   again.
     /// - If a root of [`open_all`](WalkDirsOptions::open_all) cannot be opened, the errors of
     ///   [`WalkDirsOptions::open`].
-    /// - If the walk cannot enter a name that you passed to [`Dir::enter`], the errors of that
-    ///   method.
+    /// - If the walk cannot enter a name that you passed to [`Dir::enter_name`] or
+    ///   [`Dir::follow_name`], the errors of that method.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see

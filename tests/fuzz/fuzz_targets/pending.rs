@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 mod pending;
 
 #[allow(dead_code, reason = "the library uses more of it")]
-#[path = "../../../src/read_dir/entry_state.rs"]
+#[path = "../../../src/cursor/entry_state.rs"]
 mod entry_state;
 
-mod read_dir {
+mod cursor {
     pub(crate) use super::entry_state;
 }
 
@@ -52,19 +52,20 @@ fn check(data: &[u8]) {
                 assert_eq!(parts, model);
             }
             2 => {
-                let kept =
-                    |state: u8, name: &[u8]| (name.len() + usize::from(how)) % 3 != 0 && state > 9;
-                pending.rewrite(next_start, |state, name| {
-                    kept(state.0, name).then_some(EntryState(state.0 ^ 1))
-                });
-                model.retain_mut(|(state, name): &mut (u8, Vec<u8>)| {
-                    let is_kept = kept(*state, name);
-                    *state ^= 1;
-                    is_kept
-                });
+                let kept = |state: u8| (state ^ how) % 3 != 0;
+                pending.retain(next_start, |state| kept(state.0));
+                model.retain(|(state, _): &(u8, Vec<u8>)| kept(*state));
+            }
+            3 if next_start < pending.len() => {
+                pending.set_state(next_start, EntryState(how));
+                model[0].0 = how;
+            }
+            4 if next_start < pending.len() => {
+                pending.remove(next_start..pending.get(next_start).end);
+                model.pop_front();
             }
             _ => {
-                pending.push_requested(EntryState(how), name);
+                pending.push(EntryState(how), name);
                 model.push_back((how, name.to_vec()));
             }
         }
