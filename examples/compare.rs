@@ -89,7 +89,7 @@ fn compare(roots: &[PathBuf], results: &mut Results) -> io::Result<()> {
                     right.skip_subtree();
                 }
                 Err(error) if error.path() == Some(left.path()) => {
-                    results.add_unread(&error, left_root)
+                    results.add_unread(&error, left_root);
                 }
                 Err(error) => results.add_unread(&error, right_root),
             },

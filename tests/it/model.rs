@@ -386,12 +386,12 @@ impl Thread<'_> {
                     is_reported |= dir.read_into(&mut self.listing).is_err();
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
                 }
-                call @ 9..=10 => {
-                    // A name that is passed twice is entered twice.
-                    if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) {
-                        let enter = if call == 9 { Dir::enter_name } else { Dir::follow_name };
-                        enter(dir, name).unwrap();
-                    }
+                // A name that is passed twice is entered twice.
+                call @ 9..=10
+                    if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) =>
+                {
+                    let enter = if call == 9 { Dir::enter_name } else { Dir::follow_name };
+                    enter(dir, name).unwrap();
                 }
                 11 if self.random.below(8) == 0 => {
                     dir.skip_subdirs();

@@ -201,7 +201,9 @@ fn only_errors_of_a_root_are_root_errors() {
     process::as_nobody(|| {
         let tree = Tree::of(&["secret/", "tree/secret/", "file"]);
         let at = |name: &str| tree.path().join(name);
-        ["secret", "tree/secret"].iter().for_each(|name| chmod(at(name), 0o300));
+        for secret in ["secret", "tree/secret"] {
+            chmod(at(secret), 0o300);
+        }
         let file = || File::open(at("file")).unwrap();
         let roots = || ["missing", "file", "secret"].map(at);
         let mut errors = Vec::new();

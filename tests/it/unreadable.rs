@@ -165,7 +165,7 @@ fn names_that_fail_to_open_cost_no_queries() {
                 let parts = walk.run_parallel(threads, |worker| {
                     let (mut visits, mut errors) = (0, 0);
                     while let Some(dir) = worker.next_or_report(|error| {
-                        errors += usize::from(errno(&error) == libc::EACCES)
+                        errors += usize::from(errno(&error) == libc::EACCES);
                     }) {
                         visits += 1;
                         if dir.name() == b"u" {

@@ -182,7 +182,8 @@ fn by_walk(root: &Path, way: Way) -> Vec<Item> {
             }
             Err(error) => {
                 let what = What::Error(error.raw_os_error());
-                items.push(Item { path: error.path().into(), depth: error.depth(), what });
+                let path = error.path().expect("an error without a path").to_owned();
+                items.push(Item { path, depth: error.depth(), what });
             }
         }
     }
