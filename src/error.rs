@@ -40,6 +40,7 @@ use std::{fmt, io};
 /// An error with a path takes two allocations, and its conversion by `?` takes two more.
 pub struct Error {
     io_error: io::Error,
+    is_root: bool,
     /// `None` if neither the path nor the depth is known.
     known: Option<Box<Known>>,
 }
@@ -48,7 +49,6 @@ pub struct Error {
 struct Known {
     path: PathBuf,
     depth: usize,
-    is_root: bool,
     /// The directory that a loop of links leads back to.
     loop_ancestor: Option<PathBuf>,
 }
@@ -88,29 +88,23 @@ impl Error {
         depth: usize,
         cause: impl Into<io::Error>,
     ) -> Self {
-        let known = Known { path: path.into(), depth, is_root: false, loop_ancestor: None };
-        let is_known = depth > 0 || !known.path.as_os_str().is_empty();
-        Self::with_known(is_known.then_some(known), cause)
+        let path = path.into();
+        let is_known = depth > 0 || !path.as_os_str().is_empty();
+        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
+        let Self { io_error, is_root, known: earlier } = cause
+            .into()
+            .downcast()
+            .unwrap_or_else(|io_error| Self { io_error, is_root: false, known: None });
+        // An error of this crate may already have a path.
+        let earlier =
+            earlier.filter(|earlier| known.is_none() || !earlier.path.as_os_str().is_empty());
+        Self { io_error, is_root, known: earlier.or(known) }
     }
 
     /// Returns an error of opening or reading the directory that the caller has passed.
     #[cold]
     pub(crate) fn of_root(path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Self {
-        let known = Known { path: path.into(), depth: 0, is_root: true, loop_ancestor: None };
-        Self::with_known(Some(known), cause)
-    }
-
-    fn with_known(known: Option<Known>, cause: impl Into<io::Error>) -> Self {
-        let Self { io_error, known: earlier } =
-            cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
-        // An error of this crate may already have a path.
-        let known = match (earlier, known) {
-            (Some(earlier), Some(known)) if earlier.path.as_os_str().is_empty() => {
-                Some(Box::new(Known { is_root: earlier.is_root, ..known }))
-            }
-            (earlier, known) => earlier.or(known.map(Box::new)),
-        };
-        Self { io_error, known }
+        Self { is_root: true, ..Self::at_depth(path, 0, cause) }
     }
 
     /// Notes that a link leads back to this [ancestor](Self::loop_ancestor).
@@ -135,7 +129,7 @@ impl Error {
     /// of a call of your own, such as [`Dir::wrap_error`](crate::Dir::wrap_error) makes, is never
     /// one of these, even at the root.
     pub fn is_root(&self) -> bool {
-        self.known.as_deref().is_some_and(|known| known.is_root)
+        self.is_root
     }
 
     /// Returns the number of levels from the root to the [`path`](Self::path). The root of a walk
