@@ -342,7 +342,7 @@ impl Walk {
         match self.state.take().map(|state| self.updates.apply_to(state)) {
             Some(state) if state.is_entered() => self.descend(state)?,
             Some(_) => {}
-            None => self.updates.clear(), // they are about this entry alone
+            None => self.updates.request.set(None), // it is about this entry alone
         }
         loop {
             match self.next_entry() {
