@@ -199,7 +199,7 @@ fn ignore_rules_hold_below_and_can_be_broken() {
     );
     assert!(expected.iter().all(|path| listed.contains(&&*format!("\"src/dir{path}\""))));
     let failed =
-        ["dir", "fifo", "huge", "link", "locked"].map(|dir| format!("\"src/{dir}/.ignore\""));
+        ["dir", "fifo", "huge", "link", "locked"].map(|dir| format!("src/{dir}/.ignore: "));
     assert_eq!(errors.len(), failed.len() + 2, "{errors:?}"); // two sets of `deep` are too many
     assert!(failed.iter().all(|path| errors.iter().any(|error| error.starts_with(path))));
     assert!(output.status.success());
