@@ -71,6 +71,13 @@ fn errors_are_reported_and_change_the_status() {
 }
 
 #[test]
+fn own_error_at_a_root_is_not_a_missing_root() {
+    let tree = Tree::of(&["src/"]);
+    let output = run(&mut recipe("test Report errors and go on", tree.path()));
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn processes_are_listed_with_their_threads() {
     let output = run(&mut recipe("List processes", Tree::of(&[]).path()));
     let own = format!("{} ", std::process::id());
