@@ -333,6 +333,16 @@ impl Listing {
         Ok(())
     }
 
+    /// Reads the entries from the position of `dir` on, of which there may be none.
+    pub(crate) fn read_remaining(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        ask_types: AskTypes,
+    ) -> io::Result<()> {
+        self.fill(dir, end_marker, ask_types).map(|_| ())
+    }
+
     /// Reads `dir` once more from its beginning, after an empty first batch: either the descriptor
     /// stood at the end, or the directory has neither entries nor dots.
     #[cold]

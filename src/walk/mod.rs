@@ -168,7 +168,7 @@ impl Work for Remaining {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
             let asks = AskTypes::of(end_marker);
-            let read = listing.read_behind(Extent::default(), dir, end_marker, asks);
+            let read = listing.read_remaining(dir, end_marker, asks);
             self.rest = Rest::Kept(Box::new((listing.content(), read)));
         }
     }
