@@ -318,9 +318,10 @@ impl AheadRead {
 }
 
 impl State {
-    /// Returns the index of the first pending item, if it is near the front.
+    /// Returns the index of the first pending item, if it is near the front. With few descriptors,
+    /// what is further behind would be given up for what is inserted before it, and opened again.
     fn first_pending(&self) -> Option<usize> {
-        let near_count = self.max_threads.saturating_mul(NEAR_COUNT);
+        let near_count = self.max_threads.saturating_mul(NEAR_COUNT).min(self.max_open / 2);
         self.list.iter().take(near_count).position(Item::is_pending)
     }
 
@@ -640,6 +641,21 @@ mod tests {
             "only calls under way hold descriptors"
         );
         assert!(!free_descriptor());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a directory")]
+    fn with_few_descriptors_less_is_near_the_front() {
+        let ahead = ReadAhead::new(16, Order::Bytes, None, &Options::default());
+        let progress =
+            [(); 4].map(|()| Progress::Done(None)).into_iter().chain([Progress::Pending]);
+        let all: Vec<_> = progress.map(|progress| item(&ahead, 1, 0, progress)).collect();
+        let mut state = ahead.shared.lock();
+        state.list.extend(all);
+        for (max_open, index) in [(100, Some(4)), (10, Some(4)), (9, None), (0, None)] {
+            state.max_open = max_open;
+            assert_eq!(state.first_pending(), index, "{max_open} may be open");
+        }
     }
 
     /// And what is below it is removed, because it needs the descriptor.

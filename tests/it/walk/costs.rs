@@ -3,6 +3,7 @@
 
 use crate::allocations::{allocated, grown};
 use crate::support::machine::runs_long;
+use crate::support::process::leave_room;
 use crate::support::scan::ORDERS;
 use crate::support::strace::{Counted, total, totals};
 use crate::support::tree::{self, Tree};
@@ -115,4 +116,26 @@ fn each_directory_is_opened_once() {
     });
     let Some(opened) = opened else { return };
     assert!((OPENED..OPENED + OPENED / 10).contains(&opened), "{opened} are opened, not {OPENED}");
+}
+
+/// Once the system has refused a descriptor, few directories are given up and opened again.
+#[test]
+fn few_descriptors_cause_few_opens_in_vain() {
+    const TEST: &str = "walk::costs::few_descriptors_cause_few_opens_in_vain";
+    const ENTRIES: usize = 20 * (1 + 20 * 2);
+    const WALKS: usize = 5; // the threads may be late in one of them
+    let opened = total(TEST, "openat2", || {
+        let tree = Tree::new(|at| {
+            let paths = (0..20).flat_map(|a| (0..20).map(move |b| format!("{a}/{b}/c")));
+            paths.for_each(|path| fs::create_dir_all(at.join(path)).unwrap());
+        });
+        let _taken = leave_room(40);
+        for _ in 0..WALKS {
+            let mut tree = Walk::options().read_ahead(16).open(tree.path()).unwrap();
+            assert_eq!(read(&mut tree, usize::MAX), ENTRIES);
+        }
+    });
+    let Some(opened) = opened else { return };
+    let least = WALKS * ENTRIES;
+    assert!((least..least + least / 7).contains(&opened), "{opened} are opened, not {least}");
 }
