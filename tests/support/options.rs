@@ -2,7 +2,7 @@
 
 use super::requests::{About, Requests, next};
 use super::visits::{Kind, Visit, expected};
-use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
+use lendir::{Order, StatxFlags, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions};
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,7 @@ pub struct EntryWalk {
     pub max_depth: usize,
     pub max_open: usize,
     pub read_ahead: usize,
+    pub mask: Option<StatxFlags>,
     pub about: About,
 }
 
@@ -67,6 +68,7 @@ pub const ENTRY_WALK: EntryWalk = EntryWalk {
     max_depth: usize::MAX,
     max_open: 32,
     read_ahead: 0,
+    mask: None,
     about: About::Nothing,
 };
 
@@ -78,7 +80,8 @@ impl EntryWalk {
 
     pub fn build(&self) -> WalkOptions {
         let options = Walk::options().max_depth(self.max_depth).max_open(self.max_open);
-        options.order(self.order).read_ahead(self.read_ahead)
+        let options = options.order(self.order).read_ahead(self.read_ahead);
+        if let Some(mask) = self.mask { options.statx(mask) } else { options }
     }
 
     pub fn begin(&self, root: impl AsRef<Path>) -> Walk {
@@ -91,8 +94,17 @@ impl EntryWalk {
 
     /// Returns the remaining results of a walk.
     pub fn rest(&self, walk: &mut Walk) -> Vec<Visit> {
+        self.rest_checked(walk, |_| ())
+    }
+
+    /// Returns the remaining results of a walk, and passes each entry to `check`.
+    pub fn rest_checked(&self, walk: &mut Walk, check: impl Fn(&WalkEntry<'_>)) -> Vec<Visit> {
         let mut visits = Vec::new();
-        while let Some(visit) = next(walk, |entry| self.requests().make(entry)) {
+        let request = |entry: &WalkEntry<'_>| {
+            check(entry);
+            self.requests().make(entry);
+        };
+        while let Some(visit) = next(walk, request) {
             visits.push(visit);
             assert!(visits.len() < 1_000_000, "results without end");
         }

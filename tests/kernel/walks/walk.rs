@@ -1,14 +1,18 @@
 //! `Walk` while calls fail or types are missing.
 
-use crate::fuse::{Answer, Batch, Directory, Node, Server, dir, directory, leaf, record, served};
+use crate::fuse::{
+    Answer, Batch, Directory, Node, Server, child, dir, directory, directory_that_ends, leaf,
+    record, served,
+};
 use crate::report::SORTED_WALK;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
+use crate::support::process::leave_room;
 use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
 use crate::support::visits::{Visit, What, errors_between};
 use crate::trap::{self, GETDENTS64, trapped};
-use lendir::{Order, Walk};
-use libc::{DT_UNKNOWN, EIO};
+use lendir::{Order, StatxFlags, Walk};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO};
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -82,6 +86,80 @@ fn walk_follows_entries_of_unknown_type() {
             let items = options.read(tree);
             trap::count(GETDENTS64);
             assert_eq!(items, expected, "{options:?}");
+        }
+    });
+}
+
+const LEVELS: usize = 7;
+
+/// Levels of a server that tells no end, each with the next one among its first entries, and with
+/// so many files of these types. Each level ends with `end`.
+fn levels(batch: Batch, count: usize, is_strange: bool, end: &Answer) -> Directory {
+    let [dir_type, file_type] = if is_strange { [DT_UNKNOWN; 2] } else { [DT_DIR, DT_REG] };
+    (0..LEVELS).fold(leaf(), |below, _| {
+        let mut children = vec![child("d", dir_type, Ok(Node::Directory(below)))];
+        let names = (0..count).map(|number| format!("{number:0400}"));
+        children.extend(names.map(|name| child(name, file_type, Ok(Node::File))));
+        children.push(child("y", dir_type, Ok(Node::Directory(leaf()))));
+        let cookie = is_strange.then_some(COOKIE);
+        Directory { batch, cookie, ..directory_that_ends(children, end.clone()) }
+    })
+}
+
+/// The cookie of each place, of a server that ignores offsets.
+const COOKIE: fn(u64) -> u64 = |_| 7;
+
+/// A walk that closes levels while entries are unread, or has to for lack of descriptors, yields the
+/// same: each entry once, with the metadata that it asked for, and each error after the entries.
+#[test]
+fn closed_levels_keep_what_is_unread() {
+    served("walks::walk::closed_levels_keep_what_is_unread", 120, || {
+        // More than one batch of 32 KiB, less, and batches of one.
+        let batches = [(Batch::Full, 90), (Batch::Full, 2), (Batch::One, 5)];
+        for ((batch, count), is_strange) in
+            batches.into_iter().flat_map(|batch| [(batch, false), (batch, true)])
+        {
+            let trees =
+                [Answer::End, Answer::Error(EIO)].map(|end| levels(batch, count, is_strange, &end));
+            let server = Server::mount(trees.into()).unwrap();
+            for (order, mask, read_ahead) in [
+                (Order::Unsorted, None, 0),
+                (Order::Unsorted, Some(StatxFlags::INO), 0),
+                (Order::Bytes, Some(StatxFlags::INO), 2),
+            ] {
+                let options = EntryWalk { order, mask, read_ahead, ..ENTRY_WALK };
+                let all = options.expected(server.path(0));
+                for (max_open, room) in [(4, 40), (1000, 40), (1000, 2), (1000, 4)] {
+                    let options = EntryWalk { max_open, ..options };
+                    let what = format!(
+                        "{batch:?}, {count}, {is_strange}, {options:?}, {room} descriptors"
+                    );
+                    let read = |directory| {
+                        let mut walk = options.begin(server.path(directory));
+                        let others = leave_room(room);
+                        let visits = options.rest_checked(&mut walk, |entry| {
+                            let kept = mask.map(|mask| entry.statx(mask).unwrap().stx_ino);
+                            assert!(kept.is_none_or(|ino| ino == entry.stat().unwrap().st_ino));
+                        });
+                        drop(others);
+                        visits
+                    };
+                    assert_eq!(read(0), all, "{what}");
+                    if order == Order::Unsorted {
+                        let mut visits = read(1);
+                        for visit in &mut visits {
+                            let below = visit.path.strip_prefix(server.path(1)).unwrap();
+                            visit.path = server.path(0).join(below);
+                        }
+                        let errors = errors_between(&visits, &all, false, &what);
+                        assert_eq!(
+                            (errors.len(), visits.len()),
+                            (LEVELS, all.len() + LEVELS),
+                            "{what}"
+                        );
+                    }
+                }
+            }
         }
     });
 }
