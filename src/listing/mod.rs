@@ -103,9 +103,14 @@ pub(crate) enum AskTypes {
 }
 
 impl AskTypes {
-    /// Returns what a walk asks that reads a directory whole.
-    pub(crate) fn of(end_marker: EndMarker) -> Self {
-        if end_marker.needs_queries() { Self::All } else { Self::Unknown }
+    /// Returns what a walk asks that reads a directory whole. It needs no types where it `enters`
+    /// nothing.
+    pub(crate) fn of(end_marker: EndMarker, enters: bool) -> Self {
+        match enters {
+            false => Self::No,
+            true if end_marker.needs_queries() => Self::All,
+            true => Self::Unknown,
+        }
     }
 }
 

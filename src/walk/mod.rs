@@ -167,7 +167,7 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
-            let asks = AskTypes::of(end_marker);
+            let asks = AskTypes::of(end_marker, true);
             let read = listing.read_remaining(dir, end_marker, asks);
             self.rest = Rest::Kept(Box::new((listing.content(), read)));
         }
@@ -500,7 +500,7 @@ impl Walk {
                 }
             }
             None => {
-                let asks = AskTypes::of(end_marker);
+                let asks = AskTypes::of(end_marker, depth + 1 < cursor.options.max_depth);
                 listing.read_behind(above, directory.fd, end_marker, asks)
             }
         };

@@ -530,12 +530,18 @@ impl Shared {
             self.lower_limit();
         }
         let fd = found.ok()?;
+        let enters = depth + 1 < self.max_depth;
         listing
-            .read_behind(Extent::default(), fd.as_fd(), end_marker, AskTypes::of(end_marker))
+            .read_behind(
+                Extent::default(),
+                fd.as_fd(),
+                end_marker,
+                AskTypes::of(end_marker, enters),
+            )
             .ok()
             .filter(|()| !listing.is_removed())?;
         let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
-        let range = if depth + 1 < self.max_depth { 0..listing.len() } else { 0..0 };
+        let range = if enters { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
         Some((AheadRead { dir, content: listing.content() }, below))
     }

@@ -277,7 +277,8 @@ impl<'a, S> Dir<'a, S> {
     fn read_at(&mut self, fd: BorrowedFd<'_>, listing: &mut Listing) -> Result<(), Error> {
         let Entries { records, directory, .. } = &self.entries;
         let directory = Directory { fd, ..*directory };
-        let result = listing.read_known(directory, records.end_marker, AskTypes::Unknown);
+        let asks = AskTypes::of(records.end_marker, self.subdirs.can_enter());
+        let result = listing.read_known(directory, records.end_marker, asks);
         self.entries.phase = Phase::ended(listing.is_removed());
         self.subdirs.note_all(listing);
         result

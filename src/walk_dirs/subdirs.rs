@@ -76,6 +76,11 @@ impl Subdirs {
         self.level_start = self.pending.len();
     }
 
+    /// Returns `false` in a dead end.
+    pub(crate) fn can_enter(&self) -> bool {
+        self.candidates != Candidates::None
+    }
+
     /// Ends reading. Returns why the directory cannot be read, if that is still to be reported.
     #[inline]
     pub(crate) fn end_reading(&mut self) -> Option<Errno> {

@@ -10,8 +10,8 @@ use crate::support::process::leave_room;
 use crate::support::requests::{About, next};
 use crate::support::tree::{self, make};
 use crate::support::visits::{Visit, What, errors_between};
-use crate::trap::{self, GETDENTS64, trapped};
-use lendir::{Order, StatxFlags, Walk};
+use crate::trap::{self, GETDENTS64, NEWFSTATAT, STATX, trapped};
+use lendir::{Listing, Order, StatxFlags, Walk, WalkDirs};
 use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO};
 use std::fs;
 use std::sync::Arc;
@@ -158,6 +158,47 @@ fn closed_levels_keep_what_is_unread() {
                             "{what}"
                         );
                     }
+                }
+            }
+        }
+    });
+}
+
+/// Types that the directory does not list are asked for once, and not at the greatest depth, where
+/// nothing is entered.
+#[test]
+fn types_are_asked_for_only_where_they_matter() {
+    const TEST: &str = "walks::walk::types_are_asked_for_only_where_they_matter";
+    trapped(TEST, &[GETDENTS64, STATX, NEWFSTATAT], |tree| {
+        make(tree, &["d/a", "d/b", "d/c"]);
+        let walk = |order, depth| {
+            let options = EntryWalk { order, max_depth: depth, ..ENTRY_WALK };
+            assert_eq!(options.read(tree).len(), if depth == 1 { 1 } else { 4 });
+        };
+        let readers: [(&str, &dyn Fn(usize)); 4] = [
+            ("walk", &|depth| walk(Order::Unsorted, depth)),
+            ("walk, sorted", &|depth| walk(Order::Bytes, depth)),
+            ("walk_dirs", &|depth| {
+                let mut walk = WalkDirs::options().max_depth(depth).open(tree).unwrap();
+                while let Some(mut dir) = walk.next().unwrap() {
+                    dir.count().unwrap();
+                }
+            }),
+            ("walk_dirs, read_into", &|depth| {
+                let mut walk = WalkDirs::options().max_depth(depth).open(tree).unwrap();
+                while let Some(mut dir) = walk.next().unwrap() {
+                    dir.read_into(&mut Listing::new()).unwrap();
+                }
+            }),
+        ];
+        for (reader, read) in readers {
+            for (depth, expected) in [(1, 0), (2, 1), (3, 4)] {
+                for (call, expected) in [(STATX, expected), (NEWFSTATAT, 0)] {
+                    trap::count(call);
+                    trap::hide_types();
+                    read(depth);
+                    assert_eq!(trap::made(), expected, "{reader} to depth {depth}, call {call}");
+                    trap::count(GETDENTS64);
                 }
             }
         }
