@@ -470,6 +470,8 @@ impl Listing {
             // No server needs to confirm a type.
             let sync = if mask.is_some() { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
             let name = entry.name_cstr();
+            #[cfg(test)]
+            crate::read_dir::end_marker::tests::count_query();
             match retry_on_intr(|| rustix::fs::statx(dir, name, NOT_BEYOND | sync, asked)) {
                 Ok(statx) => {
                     if is_unknown {

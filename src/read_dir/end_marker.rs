@@ -43,6 +43,10 @@ impl EndMarker {
     /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
     /// none, or [`UNKNOWN`](Self::UNKNOWN) if `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
+        #[cfg(test)]
+        if tests::IS_NFS3.get() {
+            return Self::NFS3;
+        }
         Self(match FileSystem::of(&dir) {
             // `ext4_get_htree_eof`: a 32-bit process gets 32-bit hashes.
             Ok(FileSystem::EXT4) => isize::MAX as u64,
@@ -89,4 +93,59 @@ fn is_nfs3(dir: BorrowedFd<'_>) -> bool {
         fields.next() == Some(id.as_bytes())
             && fields.skip_while(|field| *field != b"-").nth(1) == Some(b"nfs")
     })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::{Dir, Listing, Order, Walk, WalkOptions};
+    use std::cell::Cell;
+    use std::fs::{File, create_dir};
+
+    thread_local! {
+        /// Whether each directory that this thread opens counts as one on NFSv3.
+        pub(super) static IS_NFS3: Cell<bool> = const { Cell::new(false) };
+        /// The number of types that this thread has asked for.
+        static QUERY_COUNT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn count_query() {
+        QUERY_COUNT.set(QUERY_COUNT.get() + 1);
+    }
+
+    /// Even if its record has a type: otherwise the records of the next batch have none.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads directories")]
+    fn each_reader_queries_each_entry_on_nfs3() {
+        let made = tempfile::tempdir().unwrap();
+        let path = |name| made.path().join(name);
+        create_dir(path("a")).unwrap();
+        for name in ["a/b", "c"] {
+            File::create_new(path(name)).unwrap();
+        }
+        let walk = |options: WalkOptions| {
+            let mut walk = options.open(made.path()).unwrap();
+            while walk.next().unwrap().is_some() {}
+        };
+        let dirs = |read: fn(&mut Dir<'_>)| {
+            let mut walk = crate::walk_dirs(made.path()).unwrap();
+            while let Some(mut dir) = walk.next().unwrap() {
+                read(&mut dir);
+            }
+        };
+        let readers: [(&str, &dyn Fn()); 5] = [
+            ("Walk", &|| walk(Walk::options())),
+            ("a sorted Walk", &|| walk(Walk::options().order(Order::Bytes))),
+            ("Dir::next", &|| dirs(|dir| while dir.next().unwrap().is_some() {})),
+            ("Dir::read_into", &|| dirs(|dir| dir.read_into(&mut Listing::new()).unwrap())),
+            ("WalkDirs::next", &|| dirs(|_| {})),
+        ];
+        for (name, read) in readers {
+            for (is_nfs3, count) in [(true, 3), (false, 0)] {
+                IS_NFS3.set(is_nfs3);
+                QUERY_COUNT.set(0);
+                read();
+                assert_eq!(QUERY_COUNT.get(), count, "{name}, NFSv3: {is_nfs3}");
+            }
+        }
+    }
 }

@@ -153,6 +153,8 @@ pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::
 #[cold]
 #[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
+    #[cfg(test)]
+    super::end_marker::tests::count_query();
     let flags = NOT_BEYOND | AtFlags::STATX_DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
     Ok(FileType::from_raw_mode(statx.stx_mode.into()))
