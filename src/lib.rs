@@ -243,6 +243,11 @@ pub mod recipes {}
 #[doc = include_str!("coming_from.md")]
 pub mod coming_from {}
 
+/// Says what an attacker can do to a walk, what the crate trusts, and why its `unsafe` is sound.
+#[cfg(doc)]
+#[doc = include_str!("../.github/SECURITY.md")]
+pub mod security {}
+
 /// The README's programs compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
