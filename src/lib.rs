@@ -1,95 +1,118 @@
-//! Reads Linux directories as fast as the kernel can list them, and walks directory trees.
+//! Lists Linux directories as fast as the kernel can, and walks trees of any depth.
 //!
-//! The iterators in this crate are *lending* iterators: each entry borrows its name from a buffer
-//! that is reused. So reading a directory allocates nothing per entry.
+//! An entry borrows its name from the memory into which the kernel wrote it, so that nothing is
+//! allocated for an entry; an iterator that does this is called *lending*. A walk opens each name
+//! in the directory that listed it, and refuses links. A link that is planted meanwhile cannot lead
+//! it out of the tree, and no path is too long. When descriptors run out, it closes directories and
+//! comes back later.
 //!
 //! # First program
 //!
-//! This program prints every entry below `/usr/share`. It reports errors, continues after them, and
-//! exits with status 1 if it reported any.
+//! This program prints the path of everything below `/usr/share`. It reports errors and goes on,
+//! survives `| head`, and exits with 1 if anything failed.
 //!
 //! ```no_run
-//! use lendir::{Error, Walk};
-//! use std::io::{self, BufWriter, Write};
-//! use std::os::unix::ffi::OsStrExt;
-//! use std::process::ExitCode;
+//! use std::io::{ErrorKind, Write, stdout};
 //!
-//! fn main() -> io::Result<ExitCode> {
-//!     let mut status = ExitCode::SUCCESS;
-//!     let mut report = |error: Error| {
-//!         // An entry that is gone by now is not an error of this program. A missing root is.
-//!         if !error.is_gone() || error.is_root() {
-//!             eprintln!("{error}");
-//!             status = ExitCode::FAILURE;
+//! fn main() -> std::process::ExitCode {
+//!     let mut status = 0;
+//!     let mut walk = lendir::Walk::options().open_all(["/usr/share"]);
+//!     while let Some(entry) = walk.next_or_report(|error| {
+//!         eprintln!("{error}");
+//!         status = 1;
+//!     }) {
+//!         if let Err(error) = writeln!(stdout(), "{:?}", entry.path()) {
+//!             status |= u8::from(error.kind() != ErrorKind::BrokenPipe); // not `| head`
+//!             break;
 //!         }
-//!     };
-//!     let mut out = BufWriter::new(io::stdout().lock());
-//!     let mut walk = Walk::options().open_all(["/usr/share"]);
-//!     while let Some(entry) = walk.next_or_report(&mut report) {
-//!         out.write_all(entry.path().as_os_str().as_bytes())?; // a path is bytes, not text
-//!         out.write_all(b"\n")?;
 //!     }
-//!     out.flush()?;
-//!     Ok(status)
+//!     status.into()
 //! }
 //! ```
 //!
-//! An entry is valid only until the next call to `next` or `next_or_report`. So `for entry in walk`
-//! does not compile, and you copy whatever you want to keep: `entry.path().to_owned()`.
-//! [`Walk::paths`] and the `filter_map` methods return ordinary iterators.
+//! A path is bytes and may hold anything but NUL. `{:?}` escapes what could confuse a terminal;
+//! another program wants `path.as_os_str().as_bytes()`.
 //!
-//! # Where to start
+//! # Which call
 //!
 //! | You want | Use |
 //! |---|---|
 //! | the entries of a tree, one after another | [`walk`](walk()) |
 //! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
-//! | the entries of one directory, in the kernel's order | [`read_dir`](read_dir()) |
+//! | the entries of one directory | [`read_dir`](read_dir()) |
 //! | the entries of one directory, sorted | [`Listing`] |
 //! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
 //!
-//! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
-//! `find`. [`recipes`] has programs to copy from, which remove, copy and compare trees, and work on
-//! several threads.
-//!
-//! Both walks yield the same entries, in different orders:
+//! Begin with `walk`, which yields a directory right before its contents, like `find`. `walk_dirs`
+//! takes two loops: each step of the outer one is a whole directory, whose entries the inner one
+//! yields. Only there can you visit a directory again after its contents
+//! ([`second_visits`](WalkDirsOptions::second_visits)), pass a value down the tree
+//! ([`with_state`](WalkDirsOptions::with_state)), or let threads take directories in any order
+//! ([`run_parallel`](WalkDirs::run_parallel)). Neither counts the root among the entries, but
+//! `walk_dirs` yields it as its first directory.
 //!
 //! ```text
 //!                     walk    walk_dirs
-//! src
+//! src                         1st directory, yields three entries
 //! ├── walk            1       1
-//! │   ├── ahead.rs    2       4
+//! │   ├── ahead.rs    2       4    2nd directory, yields two
 //! │   └── mod.rs      3       5
 //! ├── lib.rs          4       2
 //! └── open.rs         5       3
 //! ```
 //!
-//! [`Walk`] yields each directory right before its contents. [`WalkDirs`] yields the directory
-//! `src` with its three entries, and then the directory `walk` with its two. The root itself is not
-//! an entry.
+//! [`coming_from`] has the calls of other libraries and of `find` in terms of these, and
+//! [`recipes`] has whole programs that remove, copy, compare, watch and hash trees.
 //!
-//! Use `WalkDirs` to walk on several threads in any order ([`WalkDirs::run_parallel`]), or to pass
-//! a value down the tree ([`WalkDirsOptions::with_state`]). `WalkDirs` also offers a second visit
-//! after the contents of a directory ([`WalkDirsOptions::second_visits`]). A `WalkDirs` reads a
-//! directory with any number of files in 32 KiB of memory. Use [`Walk`] for everything else.
+//! # Concepts
+//!
+//! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
+//! That is why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
+//! what you need, as in `entry.path().to_owned()`. Where an ordinary iterator is handier, take
+//! [`Walk::paths`], [`Walk::filter_map`] or [`ReadDir::filter_map`].
+//!
+//! **An entry is a name in an open directory.** The kernel's record has this name, usually the
+//! type, and an inode number. Everything else is a query, which takes a system call and acts on the
+//! name in that directory, wherever it has been moved. A path is for people: by the time you use
+//! it, it may resolve to something else.
+//!
+//! **An error is what the kernel answered.** It has the path that it is about, unless you passed a
+//! descriptor to [`Entries`] or [`Listing::read`]. Reading goes on after it: `next_or_report`
+//! passes each error to your closure and continues, while `?` after `next` stops at the first.
+//! Usually no error should end a program: [this recipe](recipes#report-errors-and-go-on) goes on,
+//! and tells apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
+//! ([`Error::is_root`]).
+//!
+//! **Most readers stream.** They read a batch of entries, yield these, and read the next batch, so
+//! that memory does not grow with the directory, and an error comes after the entries before it. A
+//! [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
+//! ahead](WalkOptions::read_ahead), cannot: they read a directory to its end, report its error, and
+//! then yield what they have.
+//!
+//! **A query is cheap while its batch is fresh.** On NFS and many FUSE file systems, the server
+//! sends metadata along with the names for as long as the kernel sees you ask between two batches.
+//! Asked for later, it costs a round trip for each entry. Where that cannot be helped, as in a
+//! sorted walk, set a *mask* of the fields that you will want, and the reader asks in time.
 //!
 //! # One directory
 //!
 //! | Task | Call |
 //! |---|---|
-//! | return the first entry that matches | [`ReadDir::find`] |
+//! | find the first entry that matches | [`ReadDir::find`] |
 //! | list processes, threads or descriptors | [`Entry::numeric_name`] |
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
 //! | tell directories from files | [`Entry::file_type`] |
-//! | query size, times and owner | [`Entry::stat`] |
-//! | open a file | [`Entry::open_file`] |
+//! | query each entry: size, times, owner | [`Entry::stat`] |
+//! | query each entry on a server, sorted | [`Listing::with_statx`] |
+//! | open a file to read it | [`Entry::open_file`] |
 //! | open anything else | [`Entry::open`] |
-//! | read where a link leads | [`Entry::read_link`] |
-//! | make your own `*at` call | [`Entry::dir_fd`] |
-//! | read the same directory again | [`ReadDir::rewind`] |
+//! | read the target of a link | [`Entry::read_link`] |
+//! | make an `*at` call of your own | [`Entry::dir_fd`] |
+//! | read the directory again | [`ReadDir::rewind`] |
 //! | continue later at the same position | [`Entry::cookie`] |
 //! | sort the entries | [`ReadDir::read_into`] |
 //! | find an entry by name | [`Listing::by_name`] |
+//! | compare two directories | [`Listing::zip_by_name`] |
 //! | know whether the directory was removed | [`ReadDir::is_removed`] |
 //!
 //! # Trees
@@ -97,18 +120,19 @@
 //! | Task | Call |
 //! |---|---|
 //! | collect paths | [`Walk::paths`] |
-//! | return the first entry that matches | [`Walk::find`] |
+//! | find the first entry that matches | [`Walk::find`] |
 //! | skip the contents of a directory | [`WalkEntry::skip_subtree`] |
-//! | name the directories to enter | [`Dir::enter_name`] |
 //! | follow a symbolic link | [`WalkEntry::follow`] |
 //! | limit the depth | [`WalkOptions::max_depth`] |
 //! | stay on one mount | [`WalkOptions::same_mount`] |
 //! | sort | [`WalkOptions::order`] |
+//! | query each entry, local or in the kernel's order | [`Entry::stat`] |
+//! | query each entry on a server, in order | [`WalkOptions::statx`] |
 //! | walk several trees | [`WalkOptions::open_all`] |
 //! | start from a descriptor | [`WalkOptions::from_fd`] |
-//! | act on a directory after its contents | [`Dir::parent_and_name`] |
-//! | pass a value down the tree | [`Dir::state`] |
-//! | stop at the first error | [`Walk::next`] |
+//! | choose which directories to enter, and in which order | [`Dir::enter_name`] |
+//! | act on a directory after its contents | [`WalkDirsOptions::second_visits`] |
+//! | pass a value down the tree | [`WalkDirsOptions::with_state`] |
 //!
 //! # Threads
 //!
@@ -116,91 +140,43 @@
 //! |---|---|
 //! | walk on several threads, in any order | [`WalkDirs::run_parallel`] |
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
+//! | query each entry | in any order [`Entry::stat`], in order [`WalkOptions::statx`] |
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
 //!
-//! # Errors
-//!
-//! Every error has the path that it belongs to. [`Error::is_gone`] returns `true` if the file no
-//! longer exists.
-//!
-//! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
-//! first error. An error does not end a walk, and the next call continues. So the usual loop is
-//! `while let Some(entry) = walk.next_or_report(report) {`, where `report` is called with each
-//! error. Do not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the
-//! first error.
-//!
 //! # What the kernel promises
 //!
-//! While a directory changes, local file systems return each unaffected entry exactly once. So a
-//! loop can remove the entries that it gets. An entry that is created, removed or renamed meanwhile
-//! can be returned or omitted.
+//! While a directory changes, a local file system returns each entry that stays exactly once, so a
+//! loop can remove what it gets. What is created, removed or renamed meanwhile may be returned or
+//! left out. There are exceptions, and lendir hides none of them:
 //!
-//! `lendir` does not hide the following exceptions, because to hide them it would have to remember
-//! every name:
-//!
-//! - tmpfs returns entries a second time if all entries that it has yet to return are removed
-//!   between two calls.
-//! - ext4 and xfs can return a renamed entry twice. NFS, 9p and CIFS can return even an unchanged
-//!   entry twice.
-//! - `/proc/PID/task` can miss threads that stay while other threads end. A larger [`Buffer`]
-//!   helps.
-//! - xfs, and ext4 without `dir_index`, may never reach the end if the loop creates an entry for
-//!   each entry that it reads.
-//! - On btrfs, an entry that was created after `open` is missing until a `rewind`.
+//! - tmpfs returns entries a second time if all that are still to come are removed between two
+//!   calls.
+//! - ext4 and xfs can return a renamed entry twice; NFS, 9p and CIFS can do so with any entry.
+//! - `/proc/PID/task` can miss threads that stay while others end. A larger [`Buffer`] helps.
+//! - xfs, and ext4 without `dir_index`, may never end if the loop creates an entry for each that it
+//!   reads.
+//! - On btrfs, what is created after the directory was opened is missing until a `rewind`.
 //!
 //! # Questions
 //!
-//! **Why can't I write `for entry in walk`?** A `for` loop could keep an entry, but the next call
-//! overwrites the entry's name. Copy what you keep, or use [`Walk::filter_map`].
+//! **How safe is a walk?** No link is followed unless you ask, but a directory that is moved out of
+//! the tree while the walk is inside it is still read. [`security`] says what else an attacker can
+//! do.
 //!
-//! **Where is the root?** A [`Walk`] does not yield the root. A [`WalkDirs`] yields the root as a
-//! [`Dir`], before any other directory, and [`Dir::stat`] queries the root.
+//! **When should I not use lendir?** On macOS and Windows; where `std::fs::read_dir` is fast
+//! enough; and for `.gitignore` rules, unless you bring a matcher to [this
+//! recipe](recipes#apply-ignore-rules).
 //!
-//! **`open` or `open_all`?** `open` returns an error if the root is missing. `open_all` takes any
-//! number of roots and reports a missing root in the loop, like any other error.
+//! **Why does fakeroot not work?** Like `rustix`, lendir makes system calls without the C library,
+//! and so without any `LD_PRELOAD` tool: [`Entry::stat`] returns the real owner of a file.
 //!
-//! **Which errors should end a program?** Usually none. Report each error, continue, and exit with
-//! status 1.
+//! **What about seccomp?** Where `openat2` is refused with an error, the walks call `openat`. A
+//! filter that kills the process instead, such as Android's for applications, kills what was built
+//! for glibc or musl. What was built for Android never calls `openat2`.
 //!
-//! **Which call for several threads?** For work that keeps the cores busy, use
-//! [`WalkDirs::run_parallel`] with the number of cores. For calls that wait for a server, use
-//! `run_parallel` or [`WalkOptions::read_ahead`]. Pass the number of requests that the server
-//! answers at once.
-//!
-//! **How do I write a path to another program?** As bytes: `path.as_os_str().as_bytes()`. For a
-//! terminal, print `{:?}`, which escapes control characters.
-//!
-//! **What happens when entries vanish?** If an entry is gone when you query it, the query returns
-//! an error for which [`Error::is_gone`] returns `true`. If a directory is removed while you read
-//! it, its entries end without an error.
-//!
-//! **When should I not use this crate?** On macOS and Windows; for `.gitignore` rules, which the
-//! ignore crate knows; and where `std::fs::read_dir` is fast enough and you want a `for` loop.
-//!
-//! # Performance
-//!
-//! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it
-//! often takes three. A [`Listing`], a [`Walk`] and a [`WalkDirs`] reuse their memory. Once this
-//! memory has grown large enough, yielding an entry or a directory allocates nothing. `cargo bench`
-//! measures time, and `cargo bench --bench counts` counts system calls and allocations.
-//!
-//! `rustix` makes system calls without the C library, and so does this crate. So fakeroot and other
-//! tools that replace functions of the C library through `LD_PRELOAD` have no effect:
-//! [`Entry::stat`] returns the real owner of a file.
-//!
-//! # System calls
-//!
-//! The walks call `openat2`. If the kernel or a filter refuses `openat2` with an error, the walks
-//! call `openat` instead. Some seccomp filters, such as Android's filter for applications, kill the
-//! process instead of returning an error. Under such a filter, a program that was built for glibc
-//! or musl is killed. A program that was built for Android never calls `openat2`.
-//!
-//! # Versions
-//!
-//! Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the signatures, so `rustix` is
-//! re-exported as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`, because a
-//! later version of this crate may disable the other modules.
+//! **Which `rustix`?** `lendir::rustix`, whose types are in the signatures. Use only its modules
+//! `fs`, `io`, `fd` and `path`, because a later version of lendir may disable the rest.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
