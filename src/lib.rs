@@ -213,15 +213,21 @@ pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]
+#[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]
+#[doc(alias("glob", "hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
+#[doc(alias("remove_dir_all", "rm", "size", "tokio", "tree", "watch"))]
 pub mod recipes {}
 
 #[cfg(doc)]
 #[doc = include_str!("coming_from.md")]
+#[doc(alias("file_name", "getdents", "ignore", "jwalk", "lending", "listdir", "metadata"))]
+#[doc(alias("RawDir", "scandir", "walkdir"))]
 pub mod coming_from {}
 
 /// Says what an attacker can do to a walk, what the crate trusts, and why its `unsafe` is sound.
 #[cfg(doc)]
 #[doc = include_str!("../.github/SECURITY.md")]
+#[doc(alias("attack", "cap_std", "race", "symlink", "toctou", "unsafe"))]
 pub mod security {}
 
 /// The README's programs compile.
