@@ -582,7 +582,125 @@ impl Default for WalkOptions {
 }
 
 impl WalkOptions {
-    common_options!(Walk, "Walk", "WalkEntry");
+    common_options! {
+        Walk,
+        /// Sets whether the walk stays on the mount of each root, like `find -xdev`. The default is
+        /// `false`.
+        ///
+        /// With `true`, a directory on which something else is mounted is yielded, but not entered.
+        /// Mounts count rather than devices: a bind mount of the same file system is left out,
+        /// while a btrfs subvolume, which is not a mount, is entered. `find`, which compares
+        /// `st_dev`, does the opposite in both cases, like a walk that has neither `openat2` nor
+        /// Linux 5.8.
+        ///
+        /// A file can be a mount point, too, as in most containers. It is yielded like any other
+        /// file, and its [`stat`](crate::Entry::stat) and [`open`](crate::Entry::open) act on what
+        /// is mounted there. To recognise mount points of both kinds:
+        ///
+        /// ```
+        /// use lendir::rustix::fs::StatxAttributes;
+        /// use lendir::{Entry, Error, StatxFlags};
+        ///
+        /// fn is_mount_point(entry: &Entry<'_>) -> Result<bool, Error> {
+        ///     let statx = entry.statx(StatxFlags::empty())?;
+        ///     Ok(statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)) // Linux 5.8
+        /// }
+        /// ```
+        ///
+        /// # Performance
+        ///
+        /// With `openat2` (Linux 5.6), only a directory that you have no permission to read costs
+        /// more: two `statx`. Without it, every directory does.
+        same_mount,
+        /// Sets whether a root that is a symbolic link to a directory is followed. The default is
+        /// `true`.
+        ///
+        /// With `false`, such a root is an error: `ENOTDIR`, or `ELOOP` on old kernels. Only the
+        /// last component of the path counts, as with `O_NOFOLLOW` and `find -P`: **`link/` and
+        /// `link/.` are followed all the same**. A program that removes files strips such endings
+        /// first, by `path.components().as_path()`.
+        follow_root_links,
+        /// Sets how many directories each thread of the walk may hold open at once. The default is
+        /// 32, and the minimum is 4.
+        ///
+        /// Depth is not limited: above this number the walk closes the directories nearest the
+        /// root, and reopens them on the way back. It does the same if the process (`EMFILE`) or
+        /// the system (`ENFILE`) has no descriptor left. Lower the number if many threads share a
+        /// small `ulimit -n`. Raise it above the depth of the tree if directories are moved around
+        /// in it while you walk, because **a directory can be lost while it is closed**.
+        ///
+        /// A lost directory is one that the walk does not find again. It returns one error, with
+        /// the path, leaves out what is pending there and the second visit, and goes on above:
+        ///
+        /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
+        ///   directory above it.
+        /// - `ENOTDIR`: another file has the name now.
+        /// - `ESTALE`: an NFS server no longer knows the directory.
+        /// - `EACCES`: a directory on the path can no longer be searched.
+        /// - `EMFILE`, `ENFILE`: no descriptor is left.
+        ///
+        /// The walk recognises a directory by its device, its inode number and, where the file
+        /// system stamps birth times that can be trusted, its birth time. Where it does not, a new
+        /// directory that got the inode number of a removed one passes for it. Before it closes a
+        /// directory that is younger than a clock tick, the walk waits (up to 20 ms) so that no
+        /// impostor can share its birth time.
+        max_open,
+        /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
+        /// entries of a root have depth 1. There is no limit by default.
+        ///
+        /// A directory at the maximum depth is yielded, but not opened. With 0, a
+        /// [`Walk`](crate::Walk) yields nothing, and a [`WalkDirs`](crate::WalkDirs) yields each
+        /// root without entries.
+        max_depth,
+        /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
+        /// leaves their access times alone. The default is `false`.
+        ///
+        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. Where it refuses
+        /// (`EPERM`), the walk opens the directory once more, without the flag. Nothing changes for
+        /// a root that you pass to [`from_fd`](Self::from_fd), nor where a server sets the access
+        /// times.
+        no_atime,
+        /// Opens the root `path`, and makes the walk of this tree. Its paths begin with `path` as
+        /// you wrote it.
+        ///
+        /// # Errors
+        ///
+        /// Those of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is there or
+        /// a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts files calls
+        /// `stat` on the path first, like the example `find`. A root that you have no permission to
+        /// read is not an error yet: it occurs when the walk reads the root.
+        open,
+        /// Makes a walk of the trees at `paths`, one after another.
+        /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks them all at once.
+        ///
+        /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
+        /// error, for which [`is_root`](crate::Error::is_root) is `true`, and continues with the
+        /// next root. A path that you pass twice is walked twice.
+        ///
+        /// ```
+        /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+        /// let mut errors = 0;
+        /// while let Some(_) = walk.next_or_report(|_| errors += 1) {}
+        /// assert_eq!(errors, 1);
+        /// ```
+        open_all,
+        /// Makes a walk of the tree at a descriptor, which [`open`](crate::open()) or
+        /// [`openat`](crate::openat()) can return. Its paths begin with `path`, which is never
+        /// looked up; with `""` they are relative to the root.
+        ///
+        /// ```
+        /// let root = lendir::open("/sys/class")?;
+        /// let mut walk = lendir::Walk::options().from_fd(root, "class");
+        /// assert!(walk.next()?.is_some_and(|entry| entry.path().starts_with("class")));
+        /// # Ok::<(), lendir::Error>(())
+        /// ```
+        ///
+        /// The walk opens `.` in `root` and reads that, so any number of walks can begin at
+        /// duplicates of one descriptor. Only where you have no permission to search the root, it
+        /// reads `root` itself. Duplicates, and a child process that inherited the descriptor by
+        /// `fork`, then share one position: if two of them read, both lose entries.
+        from_fd,
+    }
 
     /// Sets the order of the entries of each directory. The default is [`Order::Unsorted`], the
     /// order of the kernel.

@@ -330,7 +330,38 @@ impl Default for WalkDirsOptions {
 }
 
 impl<S> WalkDirsOptions<S> {
-    common_options!(WalkDirs<S>, "WalkDirs", "Entry");
+    common_options! {
+        WalkDirs<S>,
+        /// Sets whether the walk stays on the mount of each root: see
+        /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount). The default is `false`.
+        same_mount,
+        /// Sets whether a root that is a symbolic link is followed: see
+        /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links). The default
+        /// is `true`.
+        follow_root_links,
+        /// Sets how many directories each thread may hold open at once: see
+        /// [`WalkOptions::max_open`](crate::WalkOptions::max_open). The default is 32.
+        max_open,
+        /// Sets the depth of the deepest entries that are yielded: see
+        /// [`WalkOptions::max_depth`](crate::WalkOptions::max_depth).
+        max_depth,
+        /// Sets whether directories keep their access times: see
+        /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime). The default is `false`.
+        no_atime,
+        /// Opens the root `path`, and makes the walk of this tree: see
+        /// [`WalkOptions::open`](crate::WalkOptions::open).
+        ///
+        /// # Errors
+        ///
+        /// The same as for [`WalkOptions::open`](crate::WalkOptions::open).
+        open,
+        /// Makes a walk of the trees at `paths`, one after another: see
+        /// [`WalkOptions::open_all`](crate::WalkOptions::open_all).
+        open_all,
+        /// Makes a walk of the tree at a descriptor: see
+        /// [`WalkOptions::from_fd`](crate::WalkOptions::from_fd).
+        from_fd,
+    }
 
     /// Sets whether each directory is yielded a second time, after everything below it. The default
     /// is `false`.
