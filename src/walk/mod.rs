@@ -10,9 +10,13 @@
 //! path      of the entry yielded last       /usr/share/doc/adduser
 //! ```
 //!
-//! A whole directory is read into the listing, where its entries come after the entries of the
-//! levels above. The last child of a level replaces the level, because no entries remain there. If
-//! the level above is closed, the level stays, and so do its entries.
+//! In the listing, a directory's entries come after the entries of the levels above. A sorted walk,
+//! and one that reads ahead, reads a directory whole. In the kernel's order, [`Rest`] says what is
+//! still to be read: the next batch takes the place of the entries that were yielded, and is read
+//! while one entry remains, so that the last entry is known to be the last.
+//!
+//! The last child of a level replaces the level, because no entries remain there. If the level
+//! above is closed, the level stays, and so do its entries.
 
 mod read_ahead;
 mod walk_entry;
@@ -49,13 +53,13 @@ use std::{fmt, io, mem};
 ///
 /// # Errors
 ///
-/// Same as [`WalkOptions::open`].
+/// The same as for [`WalkOptions::open`].
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
 pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
     Walk::options().open(path)
 }
 
-/// An iterator over the entries of a directory tree. Each directory is yielded right before its
+/// An iterator over the entries of a directory tree. Each directory comes right before its
 /// contents, which is the order of walkdir, `fts` and `find`.
 ///
 /// ```
@@ -70,38 +74,54 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// [`Walk::options`] configures a walk.
+/// The next call to `next` overwrites the entry, so there is no `for entry in walk`. Copy what you
+/// keep, by `entry.path().to_owned()`, or let [`filter_map`](Self::filter_map) and
+/// [`paths`](Self::paths) make ordinary iterators. A walk can move to another thread, but two
+/// threads cannot share it.
 ///
-/// An entry is valid only until the next call to `next`, so `for entry in walk` does not compile.
-/// Copy whatever you want to keep: `entry.path().to_owned()`. [`filter_map`](Self::filter_map) and
-/// [`paths`](Self::paths) return ordinary iterators.
-///
-/// To keep a value for each level, such as a sum, use a `Vec` and truncate it to the entry's
-/// [`depth`](WalkEntry::depth). The [recipes](crate::recipes) have examples.
-/// [`WalkDirs`](crate::WalkDirs) has second visits, methods that act on a whole directory, and
-/// threads that walk in any order.
+/// [`Walk::options`] has the rest: sorting, metadata, depth, mounts, helper threads. To keep a
+/// value for each directory on the path, such as a sum, use a `Vec` and truncate it to the entry's
+/// [`depth`](WalkEntry::depth). A program that acts on directories as a whole, after their
+/// contents, or on many threads in any order, wants a [`WalkDirs`](crate::WalkDirs).
 ///
 /// # Guarantees
 ///
-/// - **Order.** A directory is yielded, then its contents, then the next entry of its parent.
-///   Entries of one directory are in the kernel's order, or in the order set by
-///   [`WalkOptions::order`]. The root is not an entry.
+/// - **Order.** A directory, then its contents, then the next entry of its parent. Within a
+///   directory the order is the kernel's, unless [`WalkOptions::order`] sets another. The root
+///   itself is not an entry.
 /// - **A directory is yielded before it is opened**, except with
-///   [`read_ahead`](WalkOptions::read_ahead). So the caller can `chmod` it first.
-/// - **A directory is read whole before its first entry is yielded.** If reading fails midway, the
-///   error is reported first, and then the entries that were read before it are yielded.
-/// - **Everything else** is the same as for a [`WalkDirs`](crate::WalkDirs#guarantees). The walk
-///   never leaves the tree, errors do not end it, and the depth is not limited.
+///   [`read_ahead`](WalkOptions::read_ahead). You can `chmod` it first.
+/// - **No link is followed unless you ask**, not even one that another process has just put in
+///   place of a directory. A directory that is moved out of the tree while the walk is inside it is
+///   still read.
+/// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
+///   continues. A query of yours that fails hides none of them.
+/// - **Each directory is entered once.** If another process changes the tree, this holds for each
+///   directory that stays in its place and that the kernel [lists
+///   once](crate#what-the-kernel-promises).
+/// - **Depth is not limited**, and descriptors are, by [`max_open`](WalkOptions::max_open). The
+///   walk does not recurse, and passes no long path to the kernel.
+///
+/// # What is read when
+///
+/// In the kernel's order, the walk streams: it reads a batch of entries, yields them, and reads the
+/// next. A directory with ten million files takes no more memory than one with a thousand, and its
+/// first entry comes at once. If reading fails midway, the entries before the error come first.
+///
+/// A sorted walk, and one that [reads ahead](WalkOptions::read_ahead), reads each directory whole
+/// before it yields the first entry. It holds the entries of every directory on the path in memory,
+/// about 50 bytes each, and reports an error of reading before the entries that were read. On a
+/// server, reading first and asking for metadata later costs a request for each entry, unless
+/// [`WalkOptions::statx`] asks in time.
+///
+/// A server that answers `ENOENT` ends a directory silently, as if it had been removed; a `Walk`
+/// cannot tell. [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` can.
 ///
 /// # Performance
 ///
-/// A directory takes 3 or 4 system calls, as in a [`WalkDirs`](crate::WalkDirs#performance). Once
-/// the buffers have grown, only errors, followed links, and levels that are found again by name
-/// allocate.
-///
-/// The walk keeps every entry of each directory on the current path in memory. Ten million files in
-/// one directory take about 400 MB, and none of them is yielded before all have been read. A
-/// [`WalkDirs`](crate::WalkDirs) reads such a directory in 32 KiB.
+/// A directory takes three or four system calls, [like in a
+/// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, only errors, followed
+/// links, and directories that are closed early allocate.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
@@ -110,7 +130,7 @@ pub struct Walk {
     listing: Listing,
     /// The state of the entry yielded last, if the walk may descend into it.
     state: Option<EntryState>,
-    /// What the caller has found out and requested about the same entry.
+    /// The caller's findings and requests about the same entry.
     updates: EntryUpdates,
     ahead: Option<ReadAhead>,
 }
@@ -128,7 +148,7 @@ struct Remaining {
     rest: Rest,
 }
 
-/// What comes after the entries of a level that are in the listing.
+/// The part of a directory that comes after its entries in the listing.
 #[derive(Default)]
 enum Rest {
     #[default]
@@ -183,7 +203,7 @@ enum Step {
 }
 
 impl Walk {
-    /// Returns the default options.
+    /// Starts from the default options.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().max_depth(2).open("/sys/class")?;
@@ -194,31 +214,31 @@ impl Walk {
         WalkOptions::default()
     }
 
-    /// Returns the next entry, or `None` if no entry remains.
+    /// Advances to the next entry, or returns `None` if no entry remains.
     ///
-    /// Do not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the
-    /// first error. [`next_or_report`](Self::next_or_report) is the usual loop.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop, and
+    /// [`Entries::next`](crate::Entries::next) shows the one that stops silently.
     ///
     /// # Errors
     ///
-    /// Each error has the path that it belongs to. The next call continues after the error.
+    /// Each error has the path of the directory that it is about. The next call continues.
     ///
-    /// - If a directory cannot be opened, the errors of [`WalkDirs::next`](crate::WalkDirs::next).
-    ///   The error comes right after the entry of the directory.
-    /// - If a directory cannot be read, the errors of [`Dir::next`](crate::Dir::next). The entries
-    ///   that were read before the error follow it.
-    /// - If a root of [`open_all`](WalkOptions::open_all) cannot be opened, the errors of
+    /// - A directory cannot be opened: the errors of [`WalkDirs::next`](crate::WalkDirs::next),
+    ///   right after the entry of the directory.
+    /// - A directory cannot be read: the errors of [`Dir::next`](crate::Dir::next). [What is read
+    ///   when](Self#what-is-read-when) decides whether the entries before it come first.
+    /// - A root of [`open_all`](WalkOptions::open_all) cannot be opened: the errors of
     ///   [`WalkOptions::open`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.entry()) } else { None })
     }
 
-    /// Returns the next entry, or `None` if no entry remains. Calls `on_error` with each error
-    /// before that entry, and continues.
+    /// Advances to the next entry, or returns `None` if no entry remains. Each error on the way is
+    /// passed to `on_error`, and the walk continues.
     ///
-    /// A `?` after a method of the entry would end the loop at the first error, so use `match`
-    /// instead:
+    /// Inside the loop, a `?` after a method of the entry would end the walk at the first error.
+    /// Use `match`:
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -236,8 +256,8 @@ impl Walk {
         skip_errors(|| self.advance(), on_error).then(|| self.entry())
     }
 
-    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none. The
-    /// closure can [skip](WalkEntry::skip_subtree) the contents of the directories that it rejects.
+    /// Finds the next entry for which `wanted` returns `true`. The closure can
+    /// [skip](WalkEntry::skip_subtree) the contents of directories that it rejects.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -248,8 +268,9 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next). With `?`, the first directory that you have no permission to
-    /// read ends the search. To continue after errors, use [`next_or_report`](Self::next_or_report) and `break`.
+    /// The same as for [`next`](Self::next): with `?`, the first directory that you have no
+    /// permission to read ends the search. To search on, use
+    /// [`next_or_report`](Self::next_or_report) and `break`.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -263,8 +284,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// Returns an iterator that calls `f` on each entry and yields the values for which `f` returns
-    /// `Some`. Errors are items too.
+    /// Turns the walk into an ordinary iterator, which calls `f` on each entry and yields what `f`
+    /// returns in `Some`. Errors are items too.
     ///
     /// ```
     /// let mut sources = lendir::walk(".")?.filter_map(|entry| {
@@ -291,7 +312,7 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next).
+    /// The same as for [`next`](Self::next).
     #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
@@ -302,21 +323,17 @@ impl Walk {
             .filter_map(Result::transpose)
     }
 
-    /// Returns an iterator over owned paths. Errors are items too.
+    /// Turns the walk into an iterator over owned paths. Errors are items too.
     ///
     /// ```
     /// let mut paths: Vec<_> = lendir::walk("src")?.paths().collect::<Result<_, _>>()?;
-    /// // The lines of `find | LC_ALL=C sort`:
+    /// // The lines of `find src -mindepth 1 | LC_ALL=C sort`:
     /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     /// # assert!(paths.contains(&"src/walk/mod.rs".into()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The iterator is `Send`, so it can be passed to `par_bridge` of rayon.
-    ///
-    /// # Performance
-    ///
-    /// Each entry takes one allocation.
+    /// The iterator is `Send`, so rayon's `par_bridge` takes it. Each path is an allocation.
     pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
@@ -550,7 +567,8 @@ impl fmt::Debug for Walk {
     }
 }
 
-/// A builder that configures a [`Walk`]. [`Walk::options`] returns the defaults.
+/// Configures a [`Walk`]. Begin with [`Walk::options`], set what you need, and let
+/// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
 ///
 /// ```
 /// use lendir::{Order, Walk};
@@ -562,9 +580,6 @@ impl fmt::Debug for Walk {
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
-///
-/// Set the options first. Then [`open`](Self::open), [`open_all`](Self::open_all) or
-/// [`from_fd`](Self::from_fd) returns the walk.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkOptions {
@@ -665,10 +680,10 @@ impl WalkOptions {
         ///
         /// # Errors
         ///
-        /// Those of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is there or
-        /// a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts files calls
-        /// `stat` on the path first, like the example `find`. A root that you have no permission to
-        /// read is not an error yet: it occurs when the walk reads the root.
+        /// The errors of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is
+        /// there or a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts
+        /// files calls `stat` on the path first, like the example `find`. A root that you have no
+        /// permission to read is not an error yet: it occurs when the walk reads the root.
         open,
         /// Makes a walk of the trees at `paths`, one after another.
         /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks them all at once.
@@ -678,7 +693,8 @@ impl WalkOptions {
         /// next root. A path that you pass twice is walked twice.
         ///
         /// ```
-        /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+        /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+        /// let mut walk = lendir::Walk::options().open_all(roots);
         /// let mut errors = 0;
         /// while let Some(_) = walk.next_or_report(|_| errors += 1) {}
         /// assert_eq!(errors, 1);
@@ -711,22 +727,26 @@ impl WalkOptions {
     /// assert_eq!((first.name(), first.is_last()), (&b"coming_from.md"[..], false));
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    ///
+    /// A sorted walk reads each directory [whole](Walk#what-is-read-when). If the tree is on a
+    /// server and you query most entries, also set [`statx`](Self::statx).
     #[doc(alias("sort_by", "sort_by_file_name"))]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Queries the metadata of each entry as soon as its directory is read, so that
-    /// [`statx`](crate::Entry::statx) returns it without a system call.
+    /// Queries the metadata of each entry as soon as its batch is read, so that
+    /// [`Entry::statx`](crate::Entry::statx) returns it without a system call.
     ///
-    /// Use it if you query most entries and the tree is on a server, above all in an order or with
-    /// [`read_ahead`](Self::read_ahead): the threads that read directories then ask for the
-    /// metadata, too. On NFS, virtiofs and other FUSE file systems, the kernel fetches metadata
-    /// together with the names only as long as it sees that a directory's entries are queried while
-    /// it is being read. A sorted walk reads each directory to its end first, so that without this
-    /// option each query becomes a request of its own. On a local file system nothing is gained: the
-    /// same calls are made, only earlier.
+    /// Use it if the tree is on a server, you query most entries, and the walk is sorted or [reads
+    /// ahead](Self::read_ahead). NFS, virtiofs and other FUSE file systems can send metadata
+    /// together with the names, but the kernel asks for that only as long as it sees entries
+    /// queried between two batches. A walk in the kernel's order lets your own queries do it. A
+    /// sorted walk reads on to the end of the directory, and each later query is a request of its
+    /// own: 20,000 requests for 20,000 files, instead of about a hundred. With this option, what
+    /// reads a batch also asks in time, be it a helper thread. On a local file system nothing is
+    /// gained: the same calls are made, only earlier.
     ///
     /// ```
     /// use lendir::{Order, StatxFlags, Walk};
@@ -742,9 +762,9 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The answer is as old as the reading of the entry's batch, which with `read_ahead` may be some
-    /// directories ago. A call of `statx` with flags that `mask` lacks asks again, and so does one
-    /// after a query that has failed, so that you see the error. [`stat`](crate::Entry::stat) always
+    /// An answer is as old as its batch, which with `read_ahead` can be some directories ago.
+    /// [`Entry::statx`](crate::Entry::statx) asks again for flags that `mask` lacks, and after a
+    /// query that has failed, so that you see the error. [`Entry::stat`](crate::Entry::stat) always
     /// asks.
     ///
     /// # Performance
@@ -756,12 +776,12 @@ impl WalkOptions {
         self
     }
 
-    /// Sets the number of additional threads that open and read upcoming directories in advance.
-    /// The default is 0. The order of entries does not change.
+    /// Opens and reads the directories that come next on up to `threads` helper threads, without
+    /// changing the order of entries. The default is 0.
     ///
-    /// Use this option if calls may wait for a server or a disk. If no call waits, the threads do
-    /// nothing, and the walk takes 1 to 3 % longer. Pass the number of requests that the server
-    /// answers at once, or 16 for a local disk.
+    /// Use it when the file system is slow: pass the number of requests that the server answers at
+    /// once, or 16 for a local disk. On a warm cache the threads stay idle. If you also query the
+    /// entries, add [`statx`](Self::statx), and the helper threads fetch the metadata.
     ///
     /// ```
     /// use lendir::{Order, Walk};
@@ -773,42 +793,32 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Entries and errors are the same as on one thread. If a directory cannot be read in advance,
-    /// the walk tries again when it descends into the directory. So an error that occurs only once
-    /// can stay unreported. This option also has these effects:
+    /// Entries and errors are the same as without it. What cannot be read ahead is tried again when
+    /// the walk gets there, so only an error that does not last goes unreported. But directories
+    /// are read *earlier*:
     ///
-    /// - **A directory may be opened and read before its entry is yielded.** If a directory cannot
-    ///   be opened in advance, you can still `chmod` it when its entry is yielded. If the loop
-    ///   changes a directory that was read in advance, the walk may still yield its old entries.
-    /// - **A directory that is moved out of the tree after its entry was listed** may still be
-    ///   read. The walk may also yield entries that are created there later.
-    /// - **A directory that you skip may already have been read.** An entry of unknown type may
-    ///   already have been opened.
-    /// - **No mount point is opened in advance.** On a kernel without the fix `042a60680de4`, an
-    ///   automount point that you skip may still be mounted. Linux 6.18 has the fix, and so do
-    ///   later versions of 6.12, 6.6 and 5.10. Without `openat2` (before Linux 5.6, on Android, and
-    ///   under some seccomp filters) nothing is read in advance.
-    /// - **The threads** start when there is work for them. Each thread has the credentials and the
-    ///   mounts of the thread that starts it, which is the calling thread or another additional
-    ///   thread. Dropping the walk waits for the call that each thread is in. If a server hangs, so
-    ///   does the drop.
-    /// - **The walk still never leaves the tree.** Each name is opened relative to the directory
-    ///   that contains it, and links are refused.
+    /// - **A directory may be read before its entry is yielded**, even one that you then skip, and
+    ///   an entry of unknown type may be opened. What your loop changes in a directory that was
+    ///   read already does not show. A directory that could not be opened ahead can still be mended
+    ///   by `chmod` when its entry comes.
+    /// - **A directory that is moved out of the tree after it was listed** may still be read, with
+    ///   all that is created there later.
+    /// - **Mount points are left to the walk itself**, but a kernel before 6.18 (or before a later
+    ///   version of 6.12, 6.6 or 5.10) may mount an automount point that you then skip. Without
+    ///   `openat2` (before Linux 5.6, on Android, under some seccomp filters) nothing is read
+    ///   ahead.
+    /// - **Each thread has the credentials and mounts of the thread that starts it**, which is
+    ///   yours or another helper. Dropping the walk waits for the calls that they are in: if a
+    ///   server hangs, so does the drop.
     ///
     /// # Performance
     ///
-    /// The threads work only while directories take longer to read than cached directories of the
-    /// same size. A walk whose caches are warm stays on one thread.
+    /// Up to `max_open + 8 * threads` descriptors are open besides the walk's own. If the system
+    /// refuses one, the walk gives back half of them and opens fewer from then on, or stops reading
+    /// ahead if there are none.
     ///
-    /// In addition to the walk's own descriptors, at most `max_open + 8 * threads` descriptors are
-    /// open (see [`max_open`](Self::max_open)). If the system refuses a descriptor, the walk closes
-    /// half of the additional descriptors, and opens fewer from then on. If none can be closed,
-    /// reading ahead ends for the rest of the walk.
-    ///
-    /// For each of these descriptors and for each thread, the walk takes at most 1 MiB of memory.
-    /// Each level of the walk takes a copy of the names of its directories. If the records of a
-    /// directory take more than 256 KiB (about 8,000 names), only the walk itself reads this
-    /// directory.
+    /// Each of them, and each thread, can take up to 1 MiB of memory. A directory of more than
+    /// about 8,000 names is left to the walk itself.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

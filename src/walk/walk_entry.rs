@@ -35,8 +35,7 @@ pub struct WalkEntry<'a> {
 }
 
 impl<'a> WalkEntry<'a> {
-    /// Returns the path: the path of the root, as it was passed to the walk, and the names from
-    /// there to this entry.
+    /// Returns the path, which begins with the root's as you wrote it.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -45,16 +44,15 @@ impl<'a> WalkEntry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// - Print the path to a terminal by `{:?}`, which escapes control characters.
-    /// - Write the bytes of [`as_os_str`](Path::as_os_str) to another program.
-    /// - Do not use the path to change or remove the entry: it can lead elsewhere if another
-    ///   process replaces a directory by a link. See [`Entry::path`](crate::Entry::path).
+    /// On a terminal, print it by `{:?}`, which escapes control characters; to another program,
+    /// write the bytes of [`as_os_str`](Path::as_os_str). Do not change or remove the entry by its
+    /// path: [`Entry::path`] says why.
     #[inline]
     pub fn path(&self) -> &'a Path {
         self.path.as_path()
     }
 
-    /// Returns the path relative to the root, such as an archive contains.
+    /// Returns the path below the root, such as an archive contains.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -69,31 +67,31 @@ impl<'a> WalkEntry<'a> {
         self.path.relative_to_root()
     }
 
-    /// Returns the number of levels below the root. An entry of the root has depth 1. The root is
-    /// not an entry.
+    /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
         self.entry.directory.depth + 1
     }
 
-    /// Returns `true` if the entry is the last one of its directory.
+    /// Tells whether the entry is the last one of its directory, as `└──` in a drawing of the tree
+    /// needs. Entries that you leave out count, too, so a drawing with a filter has to look ahead
+    /// by itself.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// Tells the walk not to descend into this entry.
-    ///
-    /// If the type of the entry is unknown, the entry is not opened to find its type.
+    /// Tells the walk not to descend into this entry. If its type is unknown, it is not even opened
+    /// to find out.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
         self.updates.request.set(Some(Request::Skip));
     }
 
-    /// Tells the walk to skip the rest of this directory. The walk neither descends into this entry
-    /// nor yields any later entry of the directory.
+    /// Tells the walk to leave this directory: it neither descends into this entry nor yields a
+    /// later one of the same directory.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -127,8 +125,8 @@ impl<'a> WalkEntry<'a> {
     /// [`skip_subtree`](Self::skip_subtree) or [`skip_rest_of_dir`](Self::skip_rest_of_dir).
     ///
     /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
-    /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the walk
-    /// reports.
+    /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the
+    /// walk reports.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
