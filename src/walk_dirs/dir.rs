@@ -24,8 +24,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An open directory of a [`WalkDirs`](crate::WalkDirs), borrowed until the next call to
-/// [`WalkDirs::next`](crate::WalkDirs::next). It yields its entries in the same way as [`Entries`].
+/// An open directory of a [`WalkDirs`](crate::WalkDirs), which yields its entries like [`Entries`].
+/// It is borrowed until the next call to [`WalkDirs::next`](crate::WalkDirs::next), so copy what
+/// you keep.
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -38,18 +39,16 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The compiler refuses to keep a `Dir`, or one of its entries, beyond the next call to `next`.
-/// Copy whatever you want to keep.
+/// The walk descends into every subdirectory unless you say otherwise, even into those that you
+/// have not seen: **if you leave the loop early, the walk reads the directory again** to find them.
+/// [`DirEntry::skip_subtree`] leaves out one subdirectory, [`skip_subdirs`](Self::skip_subdirs)
+/// all.
 ///
-/// **If you leave the loop early, the walk still descends into the directories that were not
-/// yielded.** To find these directories, the walk reads the directory again from the start. To skip
-/// them, call [`skip_subdirs`](Self::skip_subdirs).
-///
-/// **You can name the subdirectories yourself**: after [`skip_subdirs`](Self::skip_subdirs) the walk
-/// enters exactly the names that you pass to [`enter_name`](Self::enter_name) and
-/// [`follow_name`](Self::follow_name), in that order. A program that decides about its
-/// subdirectories by what else is in the directory reads it into a [`Listing`] first
-/// ([`read_into`](Self::read_into)), and then names them.
+/// You can also name them yourself. After `skip_subdirs`, the walk enters exactly the names that
+/// you pass to [`enter_name`](Self::enter_name) and [`follow_name`](Self::follow_name), in that
+/// order. A program whose choice depends on what else is in the directory, such as an ignore file,
+/// reads everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then names what
+/// it wants.
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// The directory that the name is relative to, at a second visit.
@@ -110,26 +109,28 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Returns the next entry of this directory, or `None` at its end.
+    /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
-    /// Do not write `while let Ok(Some(entry)) = dir.next()`: that loop stops silently at the first
-    /// error. [`next_or_report`](Self::next_or_report) is the usual loop.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop, and [`Entries::next`] shows the
+    /// one that stops silently.
+    ///
+    /// An entry borrows this `Dir`. Take [`path`](Self::path), [`depth`](Self::depth) and a clone
+    /// of the [`state`](Self::state) before the loop.
     ///
     /// On btrfs, entries that are created after the walk has opened the directory are missing.
-    /// [`read_into`](Self::read_into) has those that were created before the call.
-    ///
-    /// While an entry is in use, this `Dir` is borrowed. So take [`path`](Self::path),
-    /// [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
+    /// [`read_into`](Self::read_into) has all that were created before the call.
     ///
     /// # Errors
     ///
-    /// Returns at most one error, and then `Ok(None)`. The walk still descends into the directories
-    /// that came before the error. If the `Dir` is dropped before the error,
+    /// At most one, after the entries that were read before it, and then `Ok(None)`. The walk still
+    /// descends into the directories among these entries. If you drop the `Dir` first,
     /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
-    /// - If reading fails, the same as [`Entries::next`].
-    /// - If the directory exists but cannot be opened for reading, the error of opening: usually
-    ///   `EACCES`, sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`.
+    /// - Reading fails: the errors of [`Entries::next`].
+    /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
+    ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`.
+    ///
+    /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
@@ -147,15 +148,15 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Returns the next entry, or `None` at the end and after an error. Calls `on_error` with the
-    /// error, of which there is at most one.
+    /// Advances to the next entry, or returns `None` at the end and after an error. `on_error` gets
+    /// the error, of which there is at most one.
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<DirEntry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none. The
-    /// walk also descends into the directories before this entry.
+    /// Finds the next entry for which `wanted` returns `true`. The walk also descends into the
+    /// directories before this entry.
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
@@ -172,8 +173,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next). With `?`, the first directory that you have no permission to
-    /// read ends the search of the tree.
+    /// The same as for [`next`](Self::next). With `?`, the first directory that you have no
+    /// permission to read ends the search of the tree.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -194,12 +195,12 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Reads the directory to its end, and returns the number of entries that remained. The walk
-    /// descends into the directories among these entries.
+    /// Counts the entries that remain, by reading the directory to its end. The walk descends into
+    /// the directories among them.
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next). The count up to the error is lost.
+    /// The same as for [`next`](Self::next). The count up to the error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -223,11 +224,11 @@ impl<'a, S> Dir<'a, S> {
         error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
-    /// Reads the whole directory into `listing`, sorted. It does not matter which entries were
-    /// yielded before. Afterwards [`next`](Self::next) is at the end.
+    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards
+    /// [`next`](Self::next) is at the end.
     ///
-    /// The walk descends into the directories in the order of the listing, whatever was yielded
-    /// before. Skips and follows of entries yielded before are forgotten.
+    /// The walk then descends in the order of the listing, and forgets which entries you skipped or
+    /// followed. To choose among the subdirectories, name them:
     ///
     /// ```
     /// use lendir::{Listing, WalkDirs};
@@ -248,16 +249,15 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Same as [`ReadDir::read_into`](crate::ReadDir::read_into) and [`next`](Self::next). After an
-    /// error, the listing holds the entries that were read before the error. The walk descends into
-    /// the directories among these entries.
+    /// The same as for [`ReadDir::read_into`](crate::ReadDir::read_into) and [`next`](Self::next).
+    /// After an error, the listing holds the entries that were read before it, and the walk
+    /// descends into the directories among them.
     ///
     /// # Performance
     ///
-    /// In addition to [`Listing::read`], this method opens the directory again if an entry was
-    /// yielded before. It also copies the path of the directory. So if you read every directory of a
-    /// deep chain by this method, the time grows with the square of the depth.
-    /// [`walk`](crate::walk()) does not copy the path.
+    /// Beside what [`Listing::read`] takes, the directory is opened again if an entry was yielded
+    /// before, and its path is copied. In a deep chain of directories, these copies take time that
+    /// grows with the square of the depth, which a sorted [`walk`](crate::walk()) avoids.
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -302,11 +302,8 @@ impl<'a, S> Dir<'a, S> {
         self.read_at(again.as_ref().map_or(self.fd(), AsFd::as_fd), listing)
     }
 
-    /// Tells the walk not to descend into any entry of this directory, except those that you name
-    /// from now on.
-    ///
-    /// [`next`](Self::next) still yields entries, but if the `Dir` is dropped before its end, the
-    /// rest is not read. Names that were passed before are forgotten.
+    /// Tells the walk not to descend into any entry of this directory, except those that you [name
+    /// from now on](Self::enter_name).
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -317,6 +314,9 @@ impl<'a, S> Dir<'a, S> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    ///
+    /// [`next`](Self::next) still yields entries, but what you do not read, the walk does not read
+    /// either. Names that you passed before are forgotten.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
@@ -327,7 +327,7 @@ impl<'a, S> Dir<'a, S> {
     /// Tells the walk to descend into the directory `name`, after [`skip_subdirs`].
     ///
     /// The walk enters exactly the names that you pass, in this order, whether they are yielded or
-    /// not. So a directory whose entries you know need not even be read:
+    /// not. A directory whose entries you know need not even be read:
     ///
     /// ```
     /// # let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -339,20 +339,23 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Returns `false` where the walk enters nothing: at a [second visit](Self::is_second_visit),
-    /// and where [`max_depth`](crate::WalkDirsOptions::max_depth) does not allow opening a
-    /// directory below this one.
+    /// and where [`max_depth`](crate::WalkOptions::max_depth) does not allow opening a directory
+    /// below this one.
     ///
     /// # Errors
     ///
-    /// Returns an error at once if no entry can have the name (`EINVAL`): an empty name, `.`, `..`,
-    /// or one with a slash or a NUL. Without [`skip_subdirs`], the error is
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput), because a directory that is also yielded would
-    /// be entered twice.
+    /// Two mistakes are errors at once: a name that no entry can have (`EINVAL`: an empty name,
+    /// `.`, `..`, or one with a slash or a NUL), and a call without [`skip_subdirs`]
+    /// ([`InvalidInput`](io::ErrorKind::InvalidInput)), because a directory that is also yielded
+    /// would be entered twice.
     ///
-    /// [`WalkDirs::next`](crate::WalkDirs::next) reports later that the directory could not be
-    /// entered, since you asked for it: `ENOENT` if there is no such entry, `ENOTDIR` if it is a
-    /// symbolic link or a file, `EXDEV` if it is a mount point under
-    /// [`same_mount`](crate::WalkDirsOptions::same_mount), and whatever else opening answers.
+    /// What prevents the walk from entering the directory,
+    /// [`WalkDirs::next`](crate::WalkDirs::next) reports later, since you asked for it:
+    ///
+    /// - `ENOENT`: there is no such entry.
+    /// - `ENOTDIR`: it is a symbolic link or a file.
+    /// - `EXDEV`: it is a mount point, under [`same_mount`](crate::WalkOptions::same_mount).
+    /// - Any other error of opening: see [`WalkDirs::next`](crate::WalkDirs::next).
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
@@ -363,8 +366,8 @@ impl<'a, S> Dir<'a, S> {
     /// [`skip_subdirs`](Self::skip_subdirs).
     ///
     /// It is like [`enter_name`](Self::enter_name), except that a link is followed, with all that
-    /// [`DirEntry::follow`] says about followed links, and that an entry that is gone, or is neither
-    /// a directory nor a link to one, is not an error.
+    /// [`DirEntry::follow`] says about followed links, and that an entry that is gone, or is
+    /// neither a directory nor a link to one, is not an error.
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
@@ -378,7 +381,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// The same as [`enter_name`](Self::enter_name).
+    /// The same as for [`enter_name`](Self::enter_name).
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.name_subdir(EntryState::named(true), name.as_ref())
     }
@@ -387,15 +390,14 @@ impl<'a, S> Dir<'a, S> {
         self.subdirs.name(state, name).map_err(|error| self.wrap_error_at(name, error))
     }
 
-    /// Returns the state that the walk passes down the tree: see
-    /// [`WalkDirsOptions::with_state`](crate::WalkDirsOptions::with_state).
+    /// Borrows the state that the walk hands down the tree: see
+    /// [`with_state`](crate::WalkDirsOptions::with_state).
     #[inline]
     pub fn state(&self) -> &S {
         self.state
     }
 
-    /// Returns a mutable reference to the state. A change applies to this directory and to
-    /// everything below it.
+    /// Borrows the state to change it, for this directory and everything below it.
     ///
     /// ```
     /// // Counts the directories on the path that are called `net`.
@@ -413,15 +415,13 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Returns the path of this directory. It begins with the root's path, as it was passed to the
-    /// walk.
+    /// Returns the path of this directory, which begins with the root's as you wrote it.
     ///
-    /// **Use the path only in messages.** If another process moves directories, the path can lead
-    /// elsewhere. The path can also be longer than `PATH_MAX` (4096 bytes), which no system call
-    /// accepts. To act on the directory, use [`fd`](Self::fd).
+    /// **Use the path only in messages.** If another process moves directories, it can resolve to
+    /// something else, and it can be longer than the 4,096 bytes that a system call accepts. To act
+    /// on the directory, use [`fd`](Self::fd).
     ///
-    /// The path borrows from the walk, not from this `Dir`. So take it before the inner loop, where
-    /// an entry borrows the `Dir`:
+    /// The path borrows from the walk, not from this `Dir`, so take it before the inner loop:
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -438,10 +438,8 @@ impl<'a, S> Dir<'a, S> {
         Path::new(OsStr::from_bytes(self.entries.directory.path))
     }
 
-    /// Returns the name of this directory.
-    ///
-    /// For a root, this is the [`Path::file_name`] of its path. If its path has no file name, such
-    /// as `/`, `.`, `a/..` or an empty path, this is the whole path.
+    /// Returns the name of this directory. A root has the [`Path::file_name`] of its path or, if
+    /// the path has none, like `/`, `.`, `a/..` and the empty path, the whole path.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.path().file_name().map_or(self.entries.directory.path, OsStr::as_bytes)
@@ -453,40 +451,31 @@ impl<'a, S> Dir<'a, S> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Returns the number of levels from the root to this directory. The root has depth 0.
+    /// Counts the levels from the root down to this directory. The root has depth 0.
     #[inline]
     pub fn depth(&self) -> usize {
         self.entries.directory.depth
     }
 
-    /// Returns `true` if this is the second visit of the directory, after everything below it: see
-    /// [`second_visits`](crate::WalkDirsOptions::second_visits). Then the directory yields no
-    /// entries.
+    /// Tells whether this is the [second visit](crate::WalkDirsOptions::second_visits), after
+    /// everything below the directory. It yields no entries then.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
     }
 
-    /// Returns `true` if the walk entered this directory through a symbolic link that you told it to
-    /// follow. Returns `false` for a root.
+    /// Tells whether the walk entered this directory through a symbolic link that you told it to
+    /// follow. A root is never one.
     #[doc(alias = "is_link")]
     pub fn is_followed_link(&self) -> bool {
         self.links.target(self.depth()).is_some()
     }
 
     /// Returns the descriptor of this directory, for `*at` calls on its entries and for calls on
-    /// the directory itself. The descriptor borrows from the walk, in the same way as
-    /// [`path`](Self::path).
+    /// the directory itself. It borrows from the walk, like the [`path`](Self::path).
     ///
-    /// If you have no permission to read the directory, it is opened with `O_PATH`. Calls such as
-    /// `fchmod` refuse such a descriptor.
-    ///
-    /// A lock by `flock` ends when the walk closes the descriptor, which it can do as soon as it
-    /// continues.
-    ///
-    /// **Do not read the directory through this descriptor**: that moves the position from which
-    /// [`next`](Self::next) reads. The walk would not descend into the directories that you read.
-    /// Open `.` in the directory instead:
+    /// Do not read through it, because that moves the position that the `Dir` reads from. Open `.`
+    /// in the directory instead:
     ///
     /// ```
     /// # let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -497,21 +486,22 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// If you read through the descriptor to the end before the first `next`, then `next` yields
-    /// nothing. [`read_into`](Self::read_into) still reads the whole directory, and the walk reads
-    /// the directory again before it continues.
+    /// A directory that you have no permission to read is opened with `O_PATH`, and calls such as
+    /// `fchmod` refuse its descriptor. A lock by `flock` ends when the walk closes the descriptor,
+    /// which can be as soon as the walk continues.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.entries.directory.fd
     }
 
-    /// Returns the metadata of this directory, such as its owner, mode and times, by one `fstat`.
+    /// Queries the metadata of this directory, such as its owner, mode and times: see
+    /// [`Entry::stat`](crate::Entry::stat) for the fields.
     ///
     /// # Errors
     ///
-    /// Returns an error if [fstat(2)] fails, with the path. A server can answer with any error,
-    /// such as `EIO` or `ESTALE`.
+    /// The error of [fstat(2)], with the path. A server can answer anything, such as `EIO` or
+    /// `ESTALE`.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]
@@ -519,20 +509,19 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Returns the metadata of this directory that `mask` selects: see
+    /// Queries the metadata of this directory that `mask` selects: see
     /// [`Entry::statx`](crate::Entry::statx).
     ///
     /// # Errors
     ///
-    /// Same as [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
+    /// The same as for [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask))
             .map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Makes an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth), for
-    /// calls that you make yourself. `cause` is anything that converts into a [`std::io::Error`]:
-    /// see [`Error::new`].
+    /// Makes an [`Error`] of the error of your own call, with this directory's [`path`](Self::path)
+    /// and [`depth`](Self::depth): see [`Error::new`].
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
@@ -559,7 +548,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Returns the open parent of this directory and its name there, at a [second
-    /// visit](Self::is_second_visit). Pass both to calls such as `unlinkat` and `renameat`.
+    /// visit](Self::is_second_visit), to be passed to calls such as `unlinkat` and `renameat`.
     ///
     /// ```
     /// use lendir::rustix::fs::{AtFlags, unlinkat};
@@ -572,20 +561,18 @@ impl<'a, S> Dir<'a, S> {
     /// }
     /// ```
     ///
-    /// A root that is opened by its path is opened through its parent. So `unlinkat` acts in this
-    /// parent, even if the path leads elsewhere in the meantime. The name is the last component of
-    /// the path as you passed it, such as `dir`, `dir/`, `..` or `/`.
+    /// The parent is the one through which the walk opened the directory, even a root's, whatever
+    /// its path resolves to by then. The name of a root is the last component of its path as you
+    /// wrote it, such as `dir`, `dir/`, `..` or `/`.
     ///
-    /// Do not pass the name to `chmodat` or `chownat`: these calls follow a symbolic link if
-    /// another process has put one in place of the directory. To change the directory itself, call
-    /// `fchmod` or `fchown` on its [`fd`](Self::fd).
+    /// Do not pass the name to `chmodat` or `chownat`, which follow a symbolic link if another
+    /// process has put one in place of the directory. To change the directory itself, call `fchmod`
+    /// or `fchown` on its [`fd`](Self::fd).
     ///
-    /// Returns `None`:
-    ///
-    /// - at a first visit, because the parent may already be closed for good;
-    /// - for a root that was passed [as a descriptor](crate::WalkDirsOptions::from_fd);
-    /// - if the level above is [lost](crate::WalkDirsOptions::max_open).
-    ///   [`WalkDirs::next`](crate::WalkDirs::next) has already reported this loss.
+    /// There is nothing to return (`None`) at a first visit, when the parent may already be closed
+    /// for good; for a root that was passed [as a descriptor](crate::WalkOptions::from_fd); and if
+    /// the parent is [lost](crate::WalkOptions::max_open), which
+    /// [`WalkDirs::next`](crate::WalkDirs::next) has reported.
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
@@ -594,7 +581,7 @@ impl<'a, S> Dir<'a, S> {
         Some((parent, name.expect("BUG: a path without its NUL")))
     }
 
-    /// Returns `true` if the directory was removed before or while it was read: see
+    /// Tells whether the directory was removed before or while it was read: see
     /// [`Entries::is_removed`].
     pub fn is_removed(&self) -> bool {
         self.entries.is_removed()

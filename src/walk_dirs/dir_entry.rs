@@ -21,7 +21,7 @@ use std::ops::Deref;
 /// ```
 ///
 /// [`skip_subtree`](Self::skip_subtree) and [`follow`](Self::follow) also work in closures, such as
-/// the argument of [`Dir::find`](crate::Dir::find). The last of them counts. After
+/// the argument of [`Dir::find`](crate::Dir::find), and the last of them counts. After
 /// [`Dir::skip_subdirs`](crate::Dir::skip_subdirs) the walk enters what you name, whatever you say
 /// about entries.
 pub struct DirEntry<'a> {
@@ -42,8 +42,7 @@ impl<'a> DirEntry<'a> {
         Self { entry: Entry { record, directory, queried }, updates }
     }
 
-    /// Counts the levels from the root of the walk down to this entry. An entry of the root has
-    /// depth 1.
+    /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
@@ -73,43 +72,36 @@ impl<'a> DirEntry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// - A link to a file, or to nothing, is not an error.
-    /// - [`file_type`](Entry::file_type) and [`stat`](Entry::stat) still describe the link itself.
-    /// - If the entry is not a link, `follow` only cancels an earlier
-    ///   [`skip_subtree`](Self::skip_subtree).
-    /// - Under [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not
-    ///   entered.
-    /// - Links below a followed link are yielded, but are not followed unless you call `follow` for
-    ///   them, too.
+    /// A link to a file, or to nothing, is not an error, and one to another mount is not entered
+    /// under [`same_mount`](crate::WalkOptions::same_mount). [`file_type`](Entry::file_type) and
+    /// [`stat`](Entry::stat) still describe the link itself. If the entry is not a link, `follow`
+    /// only cancels an earlier [`skip_subtree`](Self::skip_subtree).
     ///
     /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
-    /// decides where the link leads. To limit this, check the directory before you read it:
-    /// `if dir.is_followed_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`.
+    /// decides where it points. To limit this, check the directory before you read it: `if
+    /// dir.is_followed_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links
+    /// below it are not followed unless you call `follow` for them as well.
     ///
-    /// **Links multiply the work** even without a loop: eighteen directories, each with two links to
-    /// the next, make half a million visits. [`max_depth`](crate::WalkDirsOptions::max_depth) bounds
+    /// **Links multiply the work** even without a loop: eighteen directories, each with two links
+    /// to the next, make half a million visits. [`max_depth`](crate::WalkOptions::max_depth) bounds
     /// them.
     ///
     /// # Errors
     ///
-    /// This method itself returns no error. The walk reports each link that it cannot enter:
+    /// This method itself returns none. The walk reports each link that it cannot enter:
     ///
-    /// - `ELOOP`: the link leads back to the root, or to a directory on the path to the link. Then
-    ///   [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns that directory. Below a followed link, any directory that
-    ///   is already on the path causes the same error. A link that leads only to other links causes
-    ///   `ELOOP`, too, but then there is no such directory.
-    /// - `EACCES` or another error: the walk cannot tell whether the link causes a loop. This
-    ///   happens if a directory above the link can no longer be searched, or if a server does not
-    ///   answer. The walk does not enter such a link, even if the target can be read.
+    /// - `ELOOP`: the link points back to the root, or to a directory on the path to the link,
+    ///   which [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns. Below a followed
+    ///   link, any directory that is already on the path causes it. A link that points only to
+    ///   other links does, too, but then there is no such directory.
+    /// - `EACCES` or another error: the walk cannot tell whether the link makes a loop, because a
+    ///   directory above it can no longer be searched, or a server does not answer. It is not
+    ///   entered, even if the target can be read.
     ///
     /// # Performance
     ///
-    /// A followed link takes three system calls for each directory above it, unless the walk has
-    /// already compared this directory with an earlier link. Below the link, each directory takes
-    /// one additional system call.
-    ///
-    /// While the walk follows a link, it holds two descriptors beyond
-    /// [`max_open`](crate::WalkDirsOptions::max_open).
+    /// To find loops, the walk queries each directory above the link once, and each below it. While
+    /// it is inside, it holds two descriptors beyond [`max_open`](crate::WalkOptions::max_open).
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {

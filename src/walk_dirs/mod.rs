@@ -2,6 +2,18 @@
 //!
 //! This module is the public contract of the walk. It does not know which directory comes next, nor
 //! how a directory is opened or read: see [`part`].
+//!
+//! These are the system calls of a directory that fits into the buffer:
+//!
+//! ```text
+//! a directory                             openat2, getdents64 twice, close
+//! where the last entry is marked          openat2, getdents64, close
+//! a root                                  an fstatfs more
+//! on another mount than its parent        an openat and an fstatfs more
+//! without permission to read it           openat2, openat, close
+//! an entry of unknown type                a statx, unless the caller has queried it
+//! a level that was closed and reopened    5 more
+//! ```
 
 mod dir;
 mod dir_entry;
@@ -36,13 +48,13 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Same as [`WalkDirsOptions::open`].
+/// The same as for [`WalkOptions::open`](crate::WalkOptions::open).
 pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
     WalkDirs::options().open(path)
 }
 
 /// An iterator over the directories of a tree. Each call to [`next`](Self::next) yields a [`Dir`],
-/// which in turn yields the entries of that directory.
+/// which in turn yields its entries.
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -59,57 +71,44 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// [`WalkDirs::options`] configures a walk, and [`run_parallel`](Self::run_parallel) runs it on
-/// several threads.
+/// Use it to act on directories as a whole: to see all entries before you decide which
+/// subdirectories to enter ([`Dir::read_into`]), to come back after the contents
+/// ([`second_visits`](WalkDirsOptions::second_visits)), to hand a value down the tree
+/// ([`with_state`](WalkDirsOptions::with_state)), or to walk on many threads
+/// ([`run_parallel`](Self::run_parallel)). To list a tree entry by entry, [`walk`](crate::walk())
+/// is shorter.
 ///
-/// A `Dir` is valid only until the next call to `next`, so `for dir in walk` does not compile. To
-/// list a tree entry by entry, use [`walk`](crate::walk()).
+/// The next call to `next` ends the `Dir`, so there is no `for dir in walk`. A walk can move to
+/// another thread, but two threads cannot share it.
 ///
 /// # Guarantees
 ///
-/// - **Order.** A directory is yielded before its subdirectories. Everything below one subdirectory
-///   comes before the next subdirectory. Entries are in the kernel's order or, after
-///   [`Dir::read_into`], in the order of the [`Listing`](crate::Listing).
-/// - **A directory is opened when it is yielded**, not when its entry is yielded. So the caller can
-///   `chmod` it first.
-/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, the walk reads the directory
-///   again from the start. A directory that you have no permission to read is still yielded, and
-///   the error occurs when you read it.
-/// - **The walk never leaves the tree.** Each step opens one name relative to its parent and
-///   refuses symbolic links, even a link that another process has just swapped in. Only
-///   [`DirEntry::follow`] and [`Dir::follow_name`] follow a link.
-/// - **Entries of unknown type are opened**, unless a query such as
-///   [`Entry::file_type`](crate::Entry::file_type) has already returned the type. If such an entry
-///   is not a directory, or is gone, the walk skips it without an error.
-/// - **Errors do not end the walk.** Each error is reported once, with its path, after the entries
-///   that were read before it.
-/// - **The depth is not limited.** The walk does not recurse, and passes no long path to the
-///   kernel.
-/// - **The number of descriptors is bounded** by [`max_open`](WalkDirsOptions::max_open). The walk
-///   holds two additional descriptors while it follows a link, and one additional descriptor for
-///   the parent of the root with [second visits](WalkDirsOptions::second_visits).
-/// - **Each directory is yielded once**, or twice with [second
-///   visits](WalkDirsOptions::second_visits). If another process changes the tree, this guarantee
-///   covers each directory that stays in its place and whose entry the kernel [returns
-///   once](crate#what-the-kernel-promises).
+/// What a [`Walk`](crate::Walk#guarantees) guarantees about links, errors and depth holds here as
+/// well. Besides:
+///
+/// - **Order.** A directory comes before its subdirectories, and everything below one subdirectory
+///   before the next. Entries are in the kernel's order or, after [`Dir::read_into`], in the order
+///   of the [`Listing`](crate::Listing).
+/// - **A directory is opened when it is yielded**, not when its entry is. You can `chmod` it
+///   before.
+/// - **Nothing is hidden.** If you drop a [`Dir`] before its end, the walk reads the directory
+///   again from the start. One that you have no permission to read is yielded all the same, and the
+///   error comes when you read it. An error of reading comes after the entries before it.
+/// - **Each directory is yielded once**, or twice with
+///   [`second_visits`](WalkDirsOptions::second_visits).
+///
+/// If the kernel does not tell the type of an entry, and no query of yours has, the walk asks for
+/// it before it goes on. An entry that turns out not to be a directory, or is gone, is passed over
+/// without an error.
 ///
 /// # Performance
 ///
-/// A directory that fits into the [`Buffer`](crate::Buffer) takes these system calls:
+/// A directory takes four system calls: `openat2`, two `getdents64`, and `close`. On ext4, btrfs,
+/// tmpfs (Linux 6.14), sysfs and cgroup2, where the last entry is marked, it takes three.
 ///
-/// | | system calls |
-/// |---|---|
-/// | a directory | 4: `openat2`, `getdents64` twice, `close` |
-/// | on ext4, btrfs, tmpfs (Linux 6.14), sysfs or cgroup2 | 3: `getdents64` only once |
-/// | a root | an additional `fstatfs` |
-/// | a directory on another mount than its parent | an additional `openat` and `fstatfs` |
-/// | a directory that you have no permission to read | 3: `openat2`, `openat`, `close` |
-/// | an entry of unknown type that is not a directory | 1: `openat2` |
-/// | a level that is [closed early](WalkDirsOptions::max_open) and reopened | 5 additional ones |
-///
-/// The walk keeps the buffer, the path, each level with pending directories, and the names of these
-/// directories in memory. Once this memory has grown, only errors, followed links, and levels that
-/// are found again by name allocate.
+/// Memory holds the buffer, the path, and the names of the directories that are still to be
+/// entered. Once it has grown, only errors, followed links, and directories that are closed early
+/// allocate.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
@@ -118,7 +117,7 @@ pub struct WalkDirs<S = ()> {
 }
 
 impl WalkDirs {
-    /// Returns the default options.
+    /// Starts from the default options.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().max_depth(2).open("/sys/class")?;
@@ -131,39 +130,38 @@ impl WalkDirs {
 }
 
 impl<S: Clone> WalkDirs<S> {
-    /// Returns the next directory, or `None` if no directory remains. The root comes first.
+    /// Advances to the next directory, or returns `None` if no directory remains. The root comes
+    /// first.
     ///
-    /// Do not write `while let Ok(Some(dir)) = walk.next()`: that loop stops silently at the first
-    /// error. [`next_or_report`](Self::next_or_report) is the usual loop.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop, and
+    /// [`Entries::next`](crate::Entries::next) shows the one that stops silently.
     ///
     /// # Errors
     ///
-    /// Each error has the path of the directory that it belongs to. The next call continues after
-    /// the error.
-    ///
-    /// If a directory cannot be opened:
+    /// Each error has the path of the directory that it is about, and the next call continues. If a
+    /// directory cannot be opened ([openat2(2)]):
     ///
     /// - `ENOENT`: the directory [is gone](Error::is_gone).
     /// - `ESRCH`: the process of a directory in `/proc` is gone.
     /// - `EACCES`: you have no permission to search the parent.
     /// - `ENOTDIR`: another file has replaced the directory.
-    /// - `ELOOP`: a [followed link](crate::DirEntry::follow) leads back to a directory on its own
+    /// - `ELOOP`: a [followed link](crate::DirEntry::follow) points back to a directory on its own
     ///   path, or only to other links.
     /// - `EMFILE`, `ENFILE`: no descriptor is left.
     /// - `ESTALE`: an NFS server no longer knows the directory.
     ///
-    /// Other errors:
+    /// And if the walk cannot go on as planned:
     ///
-    /// - If a level that was closed early cannot be found again, the errors of
-    ///   [`max_open`](WalkDirsOptions::max_open).
-    /// - If the previous [`Dir`] was dropped before its end, and the walk cannot read the directory
-    ///   again, the errors of [`Dir::next`]. At the deepest level that
-    ///   [`max_depth`](WalkDirsOptions::max_depth) allows, the walk does not read the directory
-    ///   again.
-    /// - If a root of [`open_all`](WalkDirsOptions::open_all) cannot be opened, the errors of
-    ///   [`WalkDirsOptions::open`].
-    /// - If the walk cannot enter a name that you passed to [`Dir::enter_name`] or
-    ///   [`Dir::follow_name`], the errors of that method.
+    /// - A directory that was closed early is lost: the errors of
+    ///   [`max_open`](crate::WalkOptions::max_open).
+    /// - You dropped a [`Dir`] before its end, and the walk cannot read it again: the errors of
+    ///   [`Dir::next`]. Where [`max_depth`](crate::WalkOptions::max_depth) lets it enter nothing,
+    ///   it does not try.
+    /// - A root of [`open_all`](WalkDirsOptions::open_all) cannot be opened: the errors of
+    ///   [`WalkOptions::open`](crate::WalkOptions::open).
+    /// - A name that you passed to [`Dir::enter_name`] cannot be entered: the errors listed there.
+    ///
+    /// [openat2(2)]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see
@@ -175,8 +173,8 @@ impl<S: Clone> WalkDirs<S> {
         })
     }
 
-    /// Returns the next directory, or `None` if no directory remains. Calls `on_error` with each
-    /// error before that directory, and continues.
+    /// Advances to the next directory, or returns `None` if no directory remains. Each error on the
+    /// way is passed to `on_error`, and the walk continues.
     ///
     /// One closure can take the errors of the walk and of its directories:
     ///
@@ -201,8 +199,8 @@ impl<S: Clone> WalkDirs<S> {
         skip_errors(|| part.advance(buffer), on_error).then(|| Dir::visit(part, buffer))
     }
 
-    /// Walks on several threads. Each thread runs `work`, the usual loop, on a [`Worker`] of its
-    /// own. Returns the results of all threads, in the order of [`Worker::index`].
+    /// Walks on several threads. Each runs `work`, the usual loop, on a [`Worker`] of its own, and
+    /// the results come back in the order of [`Worker::index`].
     ///
     /// ```
     /// use lendir::{Error, WalkDirs};
@@ -221,61 +219,47 @@ impl<S: Clone> WalkDirs<S> {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// **The results contain the error of a `?` in `work`**, so the compiler warns if they are not
-    /// used. If `work` returns nothing, write `let _ =`.
+    /// **The results contain the error of a `?` in `work`**, so the compiler warns if you drop
+    /// them. If `work` returns nothing, write `let _ =`.
     ///
     /// # Number of threads
     ///
-    /// `threads` is the maximum number of threads, including the calling thread. 0 means one
-    /// thread for each core that this process may use, but at least 8. Threads that wait for a disk
-    /// or a network need no core.
+    /// `threads` is the most that may run, the calling thread included. Pass the number of cores
+    /// for work that keeps them busy, and the number of requests that the server answers at once,
+    /// which can be hundreds, for calls that wait. 0 means one for each core that this process may
+    /// use, but at least 8, because threads that wait for a disk need no core.
     ///
-    /// - For work that keeps the cores busy, pass the number of cores.
-    /// - For calls that wait for a server, pass the number of requests that the server answers at
-    ///   once. This can be hundreds.
-    ///
-    /// A thread starts when there is a part of the work for it. So a small tree has fewer threads
-    /// than `threads`, and fewer results. Do not let one closure wait for another closure, which
-    /// may never begin. A narrow tree keeps few threads busy, because no two threads work on the
-    /// same directory.
-    ///
-    /// Any thread can start the next one, which inherits its CPU affinity and signal mask. If a
-    /// thread cannot be started, the walk starts no further threads, and the running threads walk
-    /// the whole tree.
+    /// Threads start on demand, so a small tree may get fewer closures (and results) than you asked
+    /// for: never make one wait for another. A narrow tree keeps few threads busy, because a
+    /// directory is read by one of them; to spread the files of a huge directory, send them over a
+    /// channel, as [a recipe](crate::recipes#work-on-each-file-on-all-cores) does. A new thread
+    /// inherits the CPU affinity and the signal mask of whichever thread starts it. If the system
+    /// refuses a thread, those that run walk the whole tree.
     ///
     /// # Order
     ///
-    /// [`Worker::next`] yields each directory to exactly one thread. Which thread gets a directory,
-    /// and when, is unspecified. But a directory still comes before the directories below it, and
-    /// its [second visit](crate::WalkDirsOptions::second_visits) comes after their second visits.
-    ///
-    /// One thread reads all of a huge directory. To divide the work on its files among several
-    /// threads, send the files over a channel, as [a
-    /// recipe](crate::recipes#work-on-each-file-on-all-cores) does.
+    /// Each directory goes to exactly one thread, and you cannot know which. It still comes before
+    /// the directories below it, and its [second visit](WalkDirsOptions::second_visits) after
+    /// theirs.
     ///
     /// # How the walk ends
     ///
-    /// - [`Worker::next`] returns `None` on all threads once nothing is pending.
-    /// - If a closure returns early, for example by `?`, only its thread ends. The other threads
-    ///   walk the directories that are still pending for that thread. But the remaining entries of
-    ///   the closure's last directory are not yielded.
-    /// - [`Worker::stop`] ends the walk on all threads.
-    /// - A panic ends the walk on all threads, too. `run_parallel` passes the panic on once all
-    ///   threads have returned.
+    /// - [`Worker::next`] returns `None` on all threads once nothing is left to enter.
+    /// - A closure that returns early, for example by `?`, ends its own thread. The other threads
+    ///   walk what it had not entered, but the rest of its last directory is not yielded.
+    /// - [`Worker::stop`] ends the walk on all threads. So does a panic, which `run_parallel`
+    ///   passes on when all threads have returned.
     ///
-    /// A thread without work waits in `next` for a part of another thread's work. So do not hold a
-    /// lock across `next` if another closure needs the lock: both threads would wait forever.
+    /// A thread without work waits inside `next` until another thread gives it some. Do not hold a
+    /// lock across `next` if another closure needs it: both would wait forever.
     ///
     /// # Performance
     ///
-    /// - Each thread has a [`Buffer`](crate::Buffer), and holds at most
-    ///   [`max_open`](crate::WalkDirsOptions::max_open) descriptors. 64 threads with 32 descriptors
-    ///   each exceed a `ulimit -n` of 1024, so lower `max_open`. A part that no thread has taken
-    ///   yet holds one additional descriptor.
-    /// - The [state](crate::WalkDirsOptions::with_state) is cloned once or twice for each part that
-    ///   a thread splits off for another one. With second visits, each level above the part takes
-    ///   up to two additional clones, and each root that threads share takes an additional
-    ///   descriptor.
+    /// Each thread has a [`Buffer`](crate::Buffer) and up to
+    /// [`max_open`](crate::WalkOptions::max_open) descriptors, which for 64 threads exceeds a
+    /// `ulimit -n` of 1024: lower `max_open` then. Work that is passed to another thread can take a
+    /// descriptor more, and clones the [state](WalkDirsOptions::with_state) once or twice, with
+    /// second visits up to twice for each directory above.
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "the returned values can contain the error of a `?` in a closure"]
     pub fn run_parallel<R: Send>(
@@ -299,9 +283,8 @@ impl<S> fmt::Debug for WalkDirs<S> {
     }
 }
 
-/// A builder that configures a [`WalkDirs`]. [`WalkDirs::options`] returns the default options. Set
-/// the options first. Then [`open`](Self::open), [`open_all`](Self::open_all) or
-/// [`from_fd`](Self::from_fd) returns the walk.
+/// Configures a [`WalkDirs`]. Begin with [`WalkDirs::options`], set what you need, and let
+/// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
 ///
 /// ```
 /// use lendir::WalkDirs;
@@ -314,6 +297,8 @@ impl<S> fmt::Debug for WalkDirs<S> {
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
+///
+/// The options that a [`WalkOptions`](crate::WalkOptions) has as well are documented there.
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkDirsOptions<S = ()> {
@@ -366,9 +351,9 @@ impl<S> WalkDirsOptions<S> {
     /// Sets whether each directory is yielded a second time, after everything below it. The default
     /// is `false`.
     ///
-    /// At the second visit, a directory yields no entries. [`Dir::is_second_visit`] tells the two
-    /// visits apart, and [`Dir::parent_and_name`] returns what a program needs to remove or rename
-    /// the directory.
+    /// Remove, rename or add up directories at the second visit. [`Dir::is_second_visit`] tells it
+    /// apart, [`Dir::parent_and_name`] returns what `unlinkat` and `renameat` need, and the
+    /// directory yields no entries any more.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().second_visits(true).open("/sys/class/net")?;
@@ -379,33 +364,30 @@ impl<S> WalkDirsOptions<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Each first visit has a second visit, except at a level that is [lost](Self::max_open). On
-    /// several threads, the second visit of a directory begins when the second visits of all
-    /// directories below it have ended. So the last visit sees everything that the closures wrote
-    /// at the earlier visits.
+    /// Only a directory that is [lost](crate::WalkOptions::max_open) has no second visit. On
+    /// several threads, the second visit begins when the second visits of all directories below
+    /// have ended, so the last one of all sees everything that the closures wrote.
     ///
-    /// A root that is opened by its path is opened through its parent directory. The parent's
-    /// descriptor stays open until the walk is done with the root, and [`Dir::parent_and_name`]
-    /// returns it.
+    /// A root that you pass as a path is opened through its parent, whose descriptor stays open
+    /// until the next root begins or the walk is dropped. After `None`, that file system is still
+    /// busy: drop the walk before you unmount it.
     ///
     /// # Performance
     ///
-    /// Every level on the current path needs a descriptor until its second visit. So in a tree
-    /// deeper than [`max_open`](Self::max_open), the walk closes and reopens levels. Opening a root
-    /// by its path takes an allocation, and an additional `openat` and `close`.
+    /// Every directory on the path keeps its descriptor until its second visit, so a tree deeper
+    /// than [`max_open`](crate::WalkOptions::max_open) makes the walk close and reopen directories.
     #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.options.second_visits = yes;
         self
     }
 
-    /// Sets the size in bytes of the buffer of each thread. The default is
+    /// Sets the size in bytes of each thread's [`Buffer`](crate::Buffer). The default is
     /// [`Buffer::DEFAULT_CAPACITY`], 32 KiB.
     ///
-    /// A larger buffer takes fewer system calls for directories of more than 1,000 entries. This
-    /// matters if each call waits for the server of a FUSE file system: see
-    /// [`Buffer::DEFAULT_CAPACITY`]. The size is clamped in the same way as the size of
-    /// [`Buffer::with_capacity`].
+    /// Ask for more, such as 1 MiB, if the tree is on a FUSE file system with a slow server and has
+    /// directories of more than a thousand entries: a larger buffer is filled by fewer requests, as
+    /// [`Buffer::DEFAULT_CAPACITY`] shows. On a local disk nothing is gained.
     ///
     /// ```
     /// let walk = lendir::WalkDirs::options().buffer_capacity(1024 * 1024).open("/sys/class")?;
@@ -416,7 +398,7 @@ impl<S> WalkDirsOptions<S> {
         self
     }
 
-    /// Sets a state that the walk passes down the tree. By default there is none.
+    /// Hands a value of yours down the tree. By default there is none.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().with_state(None).open("/usr/share/doc")?;
@@ -432,27 +414,24 @@ impl<S> WalkDirsOptions<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// - Each root begins with a clone of `of_root`. Each directory begins with a clone of the
-    ///   [`Dir::state`] that you left in its parent. So all directories in one parent begin with
-    ///   the same state.
-    /// - **If you do not set the state of a directory at its first visit, it keeps its parent's
-    ///   state.** So set the state on every path through the loop, even after an error. Otherwise,
-    ///   for example, a program that copies a tree may give a directory its parent's mode.
-    /// - At its second visit, a directory has its own state again.
-    /// - A state that contains an [`Arc`](std::sync::Arc) can also pass sums up the tree. Add to
-    ///   the sum at second visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) and the
-    ///   example `du` do. To count per top-level directory, set an `Arc` of a counter at depth 1.
-    ///   The whole subtree of the directory shares the counter.
-    /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
-    /// - If you catch a panic of the state's `clone`, the walk can continue, and misses nothing.
-    ///   After a panic of the state's `drop`, the walk can fail to report a lost level or a root
-    ///   that could not be opened.
+    /// Each root starts with a clone of `of_root`, and each directory with a clone of whatever
+    /// [state](Dir::state) its parent was left with. **Forget to set it, and the child keeps its
+    /// parent's**, even if you only skipped the line after an error; a copy program then gives it
+    /// the wrong mode. At its second visit a directory has its own state again.
+    ///
+    /// A state with an [`Arc`](std::sync::Arc) in it carries sums up the tree: add at second
+    /// visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) and the example `du` do. To
+    /// count per top-level directory, set an `Arc` of a counter at depth 1, which the whole subtree
+    /// then shares. Descriptors in a state do not count for [`max_open`](Self::max_open).
+    ///
+    /// If you catch a panic of the state's `clone`, the walk continues and misses nothing. A panic
+    /// of its `drop` can swallow an error of the walk.
     ///
     /// # Performance
     ///
-    /// The state is cloned once for each directory, except for the last directory in a parent. With
-    /// second visits, the state is cloned for the last one, too. Each level keeps a state in
-    /// memory. [`run_parallel`](WalkDirs::run_parallel) makes additional clones.
+    /// The state is cloned once for each directory, except for the last one in a parent without
+    /// second visits, and each directory on the path keeps one in memory.
+    /// [`run_parallel`](WalkDirs::run_parallel) clones more.
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
         let Self { options, buffer_capacity, .. } = self;
         WalkDirsOptions { options, buffer_capacity, state: of_root }

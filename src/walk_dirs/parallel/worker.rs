@@ -9,8 +9,8 @@ use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::part::Part;
 use std::fmt;
 
-/// A thread of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It yields directories in
-/// the same way as a [`WalkDirs`](crate::WalkDirs), each directory to exactly one thread.
+/// A thread of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel), which yields directories
+/// like a [`WalkDirs`](crate::WalkDirs), each to exactly one thread.
 ///
 /// ```
 /// let _ = lendir::walk_dirs("/sys/class")?.run_parallel(0, |worker| {
@@ -23,8 +23,8 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A worker is not `Send`, and its lifetime `'scope` is the lifetime of one `run_parallel`. So a
-/// worker stays on its thread and in its closure.
+/// A worker stays on its thread and in its closure: it is not `Send`, and its lifetime `'scope` is
+/// that one `run_parallel`.
 pub struct Worker<'scope, S = ()> {
     pub(super) part: Part<S>,
     pub(super) buffer: Buffer,
@@ -35,23 +35,23 @@ pub struct Worker<'scope, S = ()> {
 }
 
 impl<S: Clone + Send> Worker<'_, S> {
-    /// Returns the next directory for this thread, or `None` if no directory remains for any
-    /// thread. While nothing is pending here, this method waits for a part of another thread's
-    /// work.
+    /// Advances to the next directory for this thread, or returns `None` if no directory remains
+    /// for any. If nothing is pending here, it waits for work of another thread.
     ///
-    /// Do not write `while let Ok(Some(dir)) = worker.next()`: that loop stops silently at the
-    /// first error, on this thread only. [`next_or_report`](Self::next_or_report) is the usual loop.
+    /// With `?`, the first error ends this thread alone. [`next_or_report`](Self::next_or_report)
+    /// is the usual loop, and [`Entries::next`](crate::Entries::next) shows the one that stops
+    /// silently.
     ///
     /// # Errors
     ///
-    /// Same as [`WalkDirs::next`](crate::WalkDirs::next).
+    /// The same as for [`WalkDirs::next`](crate::WalkDirs::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.advance()? { Some(Dir::visit(&mut self.part, &mut self.buffer)) } else { None })
     }
 
-    /// Returns the next directory for this thread, or `None` if no directory remains for any
-    /// thread. Calls `on_error` with each error before that directory, and continues.
+    /// Advances to the next directory for this thread, or returns `None` if no directory remains
+    /// for any. Each error on the way is passed to `on_error`, and the walk continues.
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         skip_errors(|| self.advance(), on_error)
@@ -61,7 +61,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// Ends the walk on all threads: from now on, [`next`](Self::next) returns `None`.
     ///
     /// A [`Dir`] of another thread still yields its remaining entries. The `Dir` of this thread
-    /// cannot be used after this call: the compiler refuses it.
+    /// cannot be used any more, which the compiler checks.
     ///
     /// ```
     /// let found = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
@@ -83,12 +83,11 @@ impl<S: Clone + Send> Worker<'_, S> {
         self.workers.queue.stop();
     }
 
-    /// Returns the index of this thread. The calling thread has index 0. The other threads have the
-    /// indices from 1, in the order in which they begin.
+    /// Numbers the threads: the calling thread is 0, and the others follow in the order in which
+    /// they begin.
     ///
-    /// Variables inside the closure belong to one thread. If each thread needs memory that outlives
-    /// the walk, pass a fixed number of threads to `run_parallel`. With 0, the number depends on
-    /// the machine.
+    /// Variables inside the closure belong to one thread. For memory of each thread that outlives
+    /// the walk, pass a fixed number of threads; with 0, the number depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
