@@ -4,7 +4,7 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Reusable memory for [`Entries`](crate::Entries), which the kernel writes directory entries to.
+/// The memory that the kernel writes directory entries to, for [`Entries`](crate::Entries).
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -17,15 +17,14 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// One buffer serves any number of directories, one after another. One buffer also serves a whole
-/// tree, if each directory is read to its end before the next one is opened. Two directories cannot
-/// be read into one buffer at the same time, because [`Entries`](crate::Entries) borrows the
-/// buffer.
+/// One buffer serves any number of directories, one after another, and even a whole tree, if you
+/// read each directory to its end before you open the next. Two directories at the same time need
+/// two.
 ///
 /// # Performance
 ///
-/// A buffer is one allocation, which never grows and is not filled with zeros. If the allocation is
-/// refused, the process aborts, in the same way as with a `Vec`.
+/// A buffer is one allocation, which never grows and is not filled with zeros. If it is refused,
+/// the process aborts, like with a `Vec`.
 pub struct Buffer(
     /// The memory. A `Box` must not move while [`ReadDir`](crate::ReadDir) borrows from it, but a
     /// `Vec` may.
@@ -33,20 +32,17 @@ pub struct Buffer(
 );
 
 impl Buffer {
-    /// The least capacity: 8 KiB, which is enough for every record.
-    ///
-    /// A record takes at most 4,120 bytes, because FUSE delivers names of up to 4,095 bytes. If the
-    /// next record does not fit into a buffer, most file systems answer `EINVAL`, but FUSE silently
-    /// ends the directory. CIFS loses files even with 4 KiB
+    /// The least capacity: 8 KiB, which holds every name. With less, a long name makes FUSE end the
+    /// directory without an error, and CIFS loses files even with 4 KiB
     /// ([golang/go#24015](https://github.com/golang/go/issues/24015)).
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// The default capacity: 32 KiB, the same as in glibc's `readdir`. 32 KiB have room for 1,000
-    /// to 1,300 entries of `/proc`.
+    /// The default capacity: 32 KiB, the same as in glibc's `readdir`, which holds more than 1,000
+    /// entries of `/proc`.
     ///
-    /// On local file systems and NFS, a larger buffer is not faster. On FUSE, a larger buffer helps
-    /// if each request waits for a server. On Linux 6.18, 20,000 names take 21 requests with 32
-    /// KiB, and 2 with 1 MiB. Older kernels request less at once.
+    /// On a local file system and on NFS, a larger buffer is not faster. On FUSE it is, if each
+    /// request waits for a server: on Linux 6.18, 20,000 names take 21 requests with 32 KiB, and 2
+    /// with 1 MiB; with a query of each entry, 104 and 5. Older kernels request less at once.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// Creates a buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.
@@ -54,14 +50,13 @@ impl Buffer {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
-    /// Creates a buffer of `bytes` bytes, but of at least [`MIN_CAPACITY`](Self::MIN_CAPACITY).
+    /// Creates a buffer of `bytes` bytes, but not less than [`MIN_CAPACITY`](Self::MIN_CAPACITY),
+    /// nor more than `i32::MAX`, above which `getdents64` answers `EINVAL`.
     ///
     /// ```
     /// assert_eq!(lendir::Buffer::with_capacity(1024 * 1024).capacity(), 1024 * 1024);
     /// assert_eq!(lendir::Buffer::with_capacity(0).capacity(), lendir::Buffer::MIN_CAPACITY);
     /// ```
-    ///
-    /// The greatest capacity is `i32::MAX`, because `getdents64` answers `EINVAL` for larger sizes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)).into_vec())
     }

@@ -9,8 +9,8 @@ use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
-/// An iterator over the entries of an open directory. An `Entries` borrows the descriptor and a
-/// [`Buffer`], so many directories can be read into the same memory.
+/// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
+/// so that many directories can be read into the same memory.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -24,38 +24,33 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// An entry is borrowed until the next call to `next`, so there is no `for entry in entries`. The
-/// compiler refuses to keep two entries at once, because the second may overwrite the name of the
-/// first.
+/// The next call to `next` overwrites the entry, so there is no `for entry in entries`, and the
+/// compiler refuses to keep two entries at once. The descriptor stays usable in the loop, for calls
+/// such as [`openat`](crate::openat).
 ///
-/// The descriptor stays usable in the loop, for calls such as [`openat`](crate::openat). An
-/// `Entries` does not know the path of the directory. If you need paths, use
-/// [`read_dir`](crate::read_dir()) or [`ReadDir::from_fd`](crate::ReadDir::from_fd).
+/// An `Entries` knows no path. If you need paths, use [`read_dir`](crate::read_dir()) or
+/// [`ReadDir::from_fd`](crate::ReadDir::from_fd).
 ///
 /// # Guarantees
 ///
-/// - `.` and `..` are never yielded, wherever the file system lists them, and however often.
-/// - Every other entry is yielded unchanged, as often as the kernel returned it. Names need not
-///   be UTF-8, and an inode number can be 0.
+/// - **You get every entry that the kernel returns**, unchanged and as often, no matter how odd its
+///   name; only `.` and `..` are dropped. An inode number can be 0.
 /// - **Fused**: after the end or an error, [`next`](Self::next) returns `Ok(None)` without a system
 ///   call, until you call [`rewind`](Self::rewind) or [`seek`](Self::seek).
-/// - Entries that the kernel returned before an error are yielded before the error.
-/// - `EINTR` is retried. So a signal does not interrupt a call that waits for a network or FUSE
-///   server. Such a call ends when the server answers or the process is killed.
-/// - `ENOENT` counts as the end of the directory, like in glibc.
-///   [`is_removed`](Self::is_removed) then returns `true`.
-/// - Two `Entries` on the same descriptor, or on duplicates of it, share one position. If an
-///   `Entries` is dropped midway, the next one begins after the last entry that the kernel
-///   *returned*. To continue after the last entry that was *yielded*, call [`seek`](Self::seek)
-///   with its [`cookie`](Entry::cookie).
+/// - **An error comes last**, after the entries that the kernel returned before it.
+/// - **`EINTR` is retried**, so a signal does not interrupt a call that waits for a server. Such a
+///   call ends when the server answers or the process is killed.
+/// - **`ENOENT` is the end of the directory**, like in glibc. [`is_removed`](Self::is_removed) then
+///   returns `true`.
+/// - **The position belongs to the descriptor**: two `Entries` on the same descriptor, on
+///   duplicates of it, or in a child process after `fork` share it. The next one begins after the
+///   last entry that the kernel *returned*; to continue after the last one that was *yielded*,
+///   [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
 ///
 /// # Performance
 ///
-/// A batch of entries takes one `getdents64`, and the end of the directory takes one more. Nothing
-/// is allocated.
-///
-/// An entry takes 24 bytes of the buffer if its name has up to 4 bytes. With up to 12 bytes it
-/// takes 32, and with up to 20 bytes it takes 40.
+/// A batch of entries takes one `getdents64`, and the end of the directory one more. Nothing is
+/// allocated.
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
@@ -65,15 +60,14 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Returns an iterator over the entries of the open directory `dir`, which reads into `buffer`.
-    /// Reading begins at the current position of the descriptor. This function makes no system
-    /// call.
+    /// Makes an iterator over the entries of the open directory `dir`, which reads into `buffer`
+    /// from the current position of the descriptor on. It makes no system call.
     ///
-    /// A descriptor that has just been opened is at the beginning. A descriptor that has been read
-    /// is at the end, so call [`rewind`](Self::rewind) before you read a directory again.
+    /// A descriptor that has just been opened is at the beginning. One that has been read is at the
+    /// end: call [`rewind`](Self::rewind) to read the directory again.
     ///
-    /// `dir` is borrowed. If it is the result of a call, such as [`Dir::fd`](crate::Dir::fd), bind
-    /// the result to a variable first.
+    /// `dir` is borrowed, so bind the result of a call such as [`Dir::fd`](crate::Dir::fd) to a
+    /// variable first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
         Self::of(directory, buffer, EndMarker::NONE)
@@ -90,17 +84,17 @@ impl<'a> Entries<'a> {
         Self { records, phase: Phase::Reading, directory }
     }
 
-    /// Returns the next entry, or `None` at the end of the directory.
+    /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
-    /// Do not write `while let Ok(Some(entry)) = entries.next()`, which rustc suggests: that loop
-    /// stops silently at the first error. Write `while let Some(entry) = entries.next()? {`. This
-    /// goes for every `next` of this crate.
+    /// **Do not write `while let Ok(Some(entry)) = entries.next()`**, which rustc suggests if you
+    /// forget the `?`: that loop stops silently at the first error, and in a walk most of the tree
+    /// is missing. Write `while let Some(entry) = entries.next()? {`, or call
+    /// [`next_or_report`](Self::next_or_report). This goes for every `next` of this crate.
     ///
     /// # Errors
     ///
-    /// Returns an error if [getdents64(2)] fails. The entries that were read before the error are
-    /// yielded first. After the error, every call returns `Ok(None)`. The file system can answer
-    /// any number, such as:
+    /// The error of [getdents64(2)], after the entries that were read before it; from then on
+    /// `Ok(None)`. The file system can answer any number, such as:
     ///
     /// - `EBADF`: the descriptor is closed, or was opened with `O_PATH`.
     /// - `ENOTDIR`: the descriptor is not a directory.
@@ -117,14 +111,14 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
-    /// Returns the next entry, or `None` at the end of the directory and after an error. Calls
-    /// `on_error` with that error. There is at most one error, and it comes last.
+    /// Advances to the next entry, or returns `None` at the end and after an error. `on_error` gets
+    /// the error, of which there is at most one, after all entries.
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none.
+    /// Finds the next entry for which `wanted` returns `true`.
     ///
     /// The search begins after the entry that was yielded last. To look up several names, read a
     /// [`Listing`](crate::Listing) and call [`by_name`](crate::Listing::by_name).
@@ -142,7 +136,7 @@ impl<'a> Entries<'a> {
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next).
+    /// The same as for [`next`](Self::next).
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -153,8 +147,9 @@ impl<'a> Entries<'a> {
         find(records, phase, || *directory, entry, wanted)
     }
 
-    /// Rewinds to the beginning of the directory, even after the end or an error. Reading a
-    /// directory again in this way is cheaper than opening it again.
+    /// Goes back to the beginning of the directory, even after the end or an error, which is
+    /// cheaper than opening it again. On btrfs, entries that were created after the directory was
+    /// opened are yielded only after a rewind.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
@@ -169,25 +164,21 @@ impl<'a> Entries<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// On btrfs, entries that were created after the directory was opened are yielded only after a
-    /// rewind.
-    ///
-    /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers: reading
-    /// then goes on where it was, and entries are missing without an error. Open `.` in the directory
-    /// and read that descriptor instead, which works everywhere.
+    /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers:
+    /// reading then goes on where it was, and entries are missing without an error. Open `.` in the
+    /// directory and read that descriptor instead, which works everywhere.
     ///
     /// # Errors
     ///
-    /// Same as [`seek`](Self::seek).
+    /// The same as for [`seek`](Self::seek).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Sets the position to just after the entry that had this [`cookie`](Entry::cookie).
-    /// Reading continues there, even after the end or an error. The entries that remain in the
-    /// buffer are dropped.
+    /// Goes to just after the entry that had this [`cookie`](Entry::cookie), even after the end or
+    /// an error. The entries that remain in the buffer are dropped.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
@@ -202,33 +193,27 @@ impl<'a> Entries<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound.**
-    /// On ramfs and in `/proc/PID/task`, even such a cookie is only a count of entries.
+    /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound**,
+    /// and on servers that [ignore `rewind`](Self::rewind) not at all. On ramfs and in
+    /// `/proc/PID/task`, even such a cookie only counts entries. To continue on any file system,
+    /// for example in the next request of a server, begin again after a *name*, like [a
+    /// recipe](crate::recipes#serve-a-directory-in-pages).
     ///
-    /// A server that opens the directory again for each request uses cookies of an earlier
-    /// descriptor. If entries were created or removed in between, the file system decides what such
-    /// a cookie means:
+    /// With a cookie of another descriptor, after entries were created or removed, the file system
+    /// decides:
     ///
     /// - On ext4, xfs and btrfs, and on tmpfs since Linux 6.6, it is the same place, even after a
-    ///   new mount.
-    /// - On an overlay, in a directory that is merged from several layers, it is a count of
-    ///   entries. Each earlier entry that was removed hides a later one, without an error. Each
-    ///   earlier entry that was created can repeat an entry.
-    /// - On an overlay, in a directory of one layer, it is the same as on that layer.
-    /// - On NFS, FUSE and other network file systems, the server decides.
-    ///
-    /// If you do not know the file system, continue after a name, in the same way as
-    /// [a recipe](crate::recipes#serve-a-directory-in-pages) does.
-    ///
-    /// - If the number is neither 0 nor a cookie of this directory, the file system decides where
-    ///   reading continues. On tracefs, this is also true of its own cookies.
-    /// - On ext4, do not begin with a seek to the cookie of the last entry: a new descriptor then
-    ///   reads nothing, even after a [`rewind`](Self::rewind).
+    ///   new mount. But on ext4, do not begin with the cookie of the last entry: the descriptor
+    ///   then reads nothing, even after a [`rewind`](Self::rewind).
+    /// - On an overlay, in a directory that is merged from several layers, it counts entries: each
+    ///   earlier one that was removed hides a later one without an error, and each that was created
+    ///   can repeat one. A directory of one layer is like that layer.
+    /// - On NFS, FUSE and other network file systems, the server decides. So does tracefs for its
+    ///   own cookies, and every file system for a number that was never one.
     ///
     /// # Errors
     ///
-    /// Returns an error if [lseek(2)] fails. The position and the remaining entries then stay
-    /// unchanged.
+    /// The errors of [lseek(2)]. The position and the remaining entries then stay unchanged.
     ///
     /// - `EINVAL`: the file system refuses the cookie, such as one above `i64::MAX`.
     /// - `EBADF`: the descriptor is closed.
@@ -241,11 +226,11 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Returns the number of remaining entries. Reads the directory to its end.
+    /// Counts the entries that remain, by reading the directory to its end.
     ///
     /// # Errors
     ///
-    /// Same as [`next`](Self::next). After an error, the number of entries before it is lost.
+    /// The same as for [`next`](Self::next). The count up to the error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -255,8 +240,8 @@ impl<'a> Entries<'a> {
         Ok(count)
     }
 
-    /// Returns `true` if the directory ended because it no longer exists. Then some of its entries
-    /// may be missing.
+    /// Tells whether the directory ended because it no longer exists, as the kernel or a server
+    /// said. Some of its entries may be missing then.
     ///
     /// A directory below `/proc/PID` also ends like this if the process has ended. The directories
     /// `task` and `fd` of a killed process end normally until the process is reaped.
@@ -266,9 +251,9 @@ impl<'a> Entries<'a> {
 
     /// Returns the descriptor of the directory, for `*at` calls.
     ///
-    /// Do not read the directory through this descriptor: that changes the position that
-    /// [`next`](Self::next) reads from. This is also why `Entries` does not implement [`AsFd`],
-    /// which [`Listing::read`](crate::Listing::read) takes.
+    /// Do not read the directory through it: that moves the position that [`next`](Self::next)
+    /// reads from. This is also why `Entries` does not implement [`AsFd`], which
+    /// [`Listing::read`](crate::Listing::read) takes.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

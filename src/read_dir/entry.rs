@@ -39,13 +39,14 @@ use std::{fmt, io, str};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The kernel's record holds the name, the inode number and, on most file systems, the type, so
-/// asking for them takes no system call. [`stat`](Self::stat), [`statx`](Self::statx),
-/// [`read_link`](Self::read_link) and [`open`](Self::open) take one each. They act on the name in
-/// the open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path)
-/// of the entry into their errors.
+/// The name, the inode number and, on most file systems, the type come with the listing, and cost
+/// nothing. [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
+/// [`open`](Self::open) make one system call each. They act on the name in the open directory
+/// rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the entry into
+/// their errors.
 ///
-/// The reader that yields an entry lends it until the next call to its `next`.
+/// The reader lends the entry until the next call to its `next`. It stays on its thread: to work
+/// elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
 ///
 /// [`ReadDir`]: crate::ReadDir
 /// [`Entries`]: crate::Entries
@@ -169,7 +170,7 @@ fn join(directory: &[u8], name: &[u8]) -> PathBuf {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns the name, which has at least one byte, no NUL and no `/`. A name need not be UTF-8.
+    /// Returns the name, which has at least one byte, no NUL and no `/`. It need not be UTF-8.
     ///
     /// ```
     /// let mut dir = lendir::read_dir("/sys/class")?;
@@ -189,8 +190,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the name with its NUL. Calls such as `openat`, `statat` and `unlinkat` take such a
-    /// name without copying it.
+    /// Returns the name with its NUL, which calls such as `openat`, `statat` and `unlinkat` take
+    /// without copying it.
     #[inline]
     pub fn name_cstr(&self) -> &CStr {
         match &self.record {
@@ -207,16 +208,15 @@ impl<'a> Entry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Returns the path of the directory, joined with the name. The result begins with the path
-    /// that you passed to [`read_dir`](crate::read_dir()) or to the walk.
+    /// Joins the path of the directory with the name. It begins with what you passed to
+    /// [`read_dir`](crate::read_dir()) or to the walk; **an entry of [`Entries`](crate::Entries)
+    /// has only its name**, because a descriptor has no path.
     ///
-    /// **The path of an entry of [`Entries`](crate::Entries) is the name alone**, because a
-    /// descriptor has no path.
-    ///
-    /// Use the path for messages. To change or remove the entry, or to read a file that another
+    /// Use the path in messages. To change or remove the entry, or to read a file that another
     /// process can replace, use [`open`](Self::open), or `*at` calls with [`dir_fd`](Self::dir_fd)
-    /// and [`name_cstr`](Self::name_cstr). A walk never leaves its tree. But a path leads elsewhere
-    /// if another process replaces one of its directories with a link.
+    /// and [`name_cstr`](Self::name_cstr): the descriptor stays the directory that was read,
+    /// whereas a path resolves to another one as soon as one of its directories is replaced with a
+    /// link.
     ///
     /// # Performance
     ///
@@ -225,16 +225,14 @@ impl<'a> Entry<'a> {
         join(self.directory.path, self.name())
     }
 
-    /// Returns the name as a number, such as a PID, a TID or a descriptor. Returns `None` if the
-    /// name is not such a number.
-    ///
-    /// The name must be a decimal number up to `u32::MAX`, without a sign or a leading zero.
+    /// Parses the name as a number, such as a PID, a TID or a descriptor. Only a decimal number up
+    /// to `u32::MAX` counts, without a sign or a leading zero.
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// Returns the type of the entry itself. A symbolic link has the type `Symlink`.
+    /// Tells the type of the entry itself: a symbolic link is a `Symlink`.
     ///
     /// ```
     /// let mut dir = lendir::read_dir("/sys/class")?;
@@ -246,13 +244,14 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// On most file systems the kernel's record has the type. If the record has no type, this
-    /// method calls [`stat`](Self::stat).
+    /// On most file systems the listing has the type, and nothing is asked. At a mount point it is
+    /// the type of what is covered: a device that is mounted over a file, as in containers, still
+    /// counts as a file. [`stat`](Self::stat) sees the device.
     ///
     /// # Errors
     ///
-    /// Same as [`stat`](Self::stat), if the kernel's record has no type. Otherwise there is no
-    /// error.
+    /// None if the listing has the type. Otherwise the errors of [`stat`](Self::stat), which this
+    /// method calls.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -262,11 +261,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the type in the kernel's record, which can be `Unknown`. To distinguish directories
-    /// from files, use [`file_type`](Self::file_type).
-    ///
-    /// Some file systems never report the type, and a FUSE server can report any type. At a mount
-    /// point, the record has the type of the covered file, not of the mounted file.
+    /// Returns the type in the listing, which can be `Unknown`. Use [`file_type`](Self::file_type)
+    /// to tell directories from files: some file systems never report the type, and a FUSE server
+    /// can report any.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {
@@ -278,7 +275,7 @@ impl<'a> Entry<'a> {
     /// ```
     /// use lendir::rustix::fs::{AtFlags, Stat, statat};
     ///
-    /// /// Returns the metadata of the file that a symbolic link leads to.
+    /// /// Queries the file that a symbolic link points to.
     /// fn stat_target(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
     ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
     ///     stat.map_err(|errno| entry.wrap_error(errno))
@@ -290,7 +287,20 @@ impl<'a> Entry<'a> {
         self.directory.fd
     }
 
-    /// Returns the metadata of the entry itself, such as its size, times and owner.
+    /// Queries the metadata of the entry itself. These fields are used most:
+    ///
+    /// | field | type | |
+    /// |---|---|---|
+    /// | `st_size` | `i64` | length in bytes |
+    /// | `st_blocks` | `i64` | disk space, always in units of 512 bytes: what `du` adds up |
+    /// | `st_mtime` | `i64` | last change of the contents, in seconds since 1970 |
+    /// | `st_mode` | `u32` | `st_mode & 0o7777` are the permissions; the rest is the type |
+    /// | `st_uid`, `st_gid` | `u32` | owner and group |
+    /// | `st_nlink` | `u64` | number of names (hard links) |
+    ///
+    /// The types are for x86-64; some differ elsewhere. `st_mtime_nsec` has the nanoseconds, and
+    /// [`FileType::from_raw_mode`] makes a type of `st_mode`. Two names with equal `st_dev` and
+    /// `st_ino` are the same file.
     ///
     /// ```
     /// let mut bytes = 0;
@@ -306,21 +316,20 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// A symbolic link is not followed. In `/proc/PID/fd`, each entry is such a link. An automount
-    /// point is not mounted. For a mount point, which can also be a file, this method returns the
-    /// metadata of the mounted file. So `st_ino` usually differs from [`ino`](Self::ino).
+    /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
+    /// can also be a file, you see what is mounted there, so `st_ino` usually differs from
+    /// [`ino`](Self::ino). For a [`std::fs::Metadata`], call
+    /// `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
-    /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
-    ///
-    /// A walk believes the answer: it does not try to enter what turns out not to be a directory.
-    /// A query that fails tells it nothing, so the walk goes on, and reports what it cannot open.
+    /// A walk believes the answer: it does not try to enter what turns out not to be a directory. A
+    /// query that fails tells it nothing, and silences none of its errors.
     ///
     /// # Errors
     ///
-    /// Returns an error if [fstatat(2)] fails:
+    /// The errors of [fstatat(2)]:
     ///
     /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: the caller has no permission to search the directory.
+    /// - `EACCES`: you have no permission to search the directory.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
@@ -330,8 +339,8 @@ impl<'a> Entry<'a> {
         Ok(stat)
     }
 
-    /// Returns the fields that `mask` selects from the metadata of the entry itself. Unlike
-    /// [`stat`](Self::stat), this method can return the birth time and the mount.
+    /// Queries the fields of the metadata that `mask` selects, among them some that
+    /// [`stat`](Self::stat) lacks, such as the birth time and the mount.
     ///
     /// ```
     /// use lendir::StatxFlags;
@@ -345,12 +354,13 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// `stx_attributes` is always filled in, whatever the `mask`. `stx_size` is a `u64`, whereas
-    /// `st_size` of [`stat`](Self::stat) is an `i64`.
+    /// `stx_attributes` is always filled in, whatever the `mask`. After
+    /// [`WalkOptions::statx`](crate::WalkOptions::statx) or
+    /// [`Listing::with_statx`](crate::Listing::with_statx) the answer is already there.
     ///
     /// # Errors
     ///
-    /// Same as [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
+    /// The same as for [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
     ///
     /// # Performance
     ///
@@ -369,7 +379,7 @@ impl<'a> Entry<'a> {
         Ok(statx)
     }
 
-    /// Returns the target of the symbolic link, whatever its length.
+    /// Reads where the symbolic link points to, whatever the length of its target.
     ///
     /// ```
     /// let mut fds = lendir::read_dir("/proc/self/fd")?;
@@ -379,23 +389,23 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// A relative target is relative to the directory of the entry, not to the working directory of
-    /// the process. In `/proc` the target can be text that is not a path, such as `socket:[8]`.
+    /// A relative target is relative to the directory of the entry, not to the working directory.
+    /// In `/proc` the target can be text that is not a path, such as `socket:[8]`.
     ///
     /// # Errors
     ///
-    /// Returns an error if [readlinkat(2)] fails:
+    /// The errors of [readlinkat(2)]:
     ///
     /// - `EINVAL`: the entry is not a symbolic link.
     /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: the caller has no permission to search the directory or, in `/proc`, to read the
-    ///   link.
+    /// - `EACCES`: you have no permission to search the directory or, in `/proc`, to read the link.
     /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than `PATH_MAX` (4,096
     ///   bytes).
     ///
     /// # Performance
     ///
-    /// Each call takes an allocation. A target of 256 bytes or more takes additional system calls.
+    /// Each call takes an allocation, and a target of 256 bytes or more takes more than one system
+    /// call.
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -404,8 +414,7 @@ impl<'a> Entry<'a> {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Opens the entry with the given [`OFlags`] plus `O_NOFOLLOW` and `O_CLOEXEC`, and returns the
-    /// descriptor.
+    /// Opens the entry with `flags` plus `O_NOFOLLOW` and `O_CLOEXEC`.
     ///
     /// ```
     /// use lendir::OFlags;
@@ -421,22 +430,22 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// - Opening a FIFO waits for its other end. To prevent this, add `OFlags::NONBLOCK`.
-    /// - `OFlags::PATH` opens the entry itself without side effects, even a symbolic link. With
-    ///   this flag, no device is opened, and nothing is mounted at an automount point.
+    /// Opening a FIFO waits for its other end, unless you add `OFlags::NONBLOCK`. With
+    /// `OFlags::PATH` nothing happens to the entry, even if it is a symbolic link, a device or an
+    /// automount point. Closing a file drops all POSIX locks that your process holds on it, so do
+    /// not open files that you have locked.
     ///
     /// # Errors
     ///
-    /// Returns an error if [openat(2)] fails:
+    /// The errors of [openat(2)]:
     ///
     /// - `ELOOP`: the entry is a symbolic link.
     /// - `ENOTDIR`: `flags` contains `OFlags::DIRECTORY`, and the entry is not a directory.
     /// - `ENXIO`: the entry is a socket.
     /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: the caller has no permission to open the entry.
+    /// - `EACCES`: you have no permission to open the entry.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
-    /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -446,8 +455,8 @@ impl<'a> Entry<'a> {
     /// Opens the regular file at this entry for reading.
     ///
     /// Nothing but a regular file is ever read: a symbolic link is not followed, and the type is
-    /// checked after opening, so that a file that another process swapped for a FIFO, a device or
-    /// a directory is an error rather than a surprise. Nor does opening a FIFO wait.
+    /// checked after opening, so that a file that another process swapped for a FIFO, a device or a
+    /// directory is an error rather than a surprise. Nor does opening a FIFO wait.
     ///
     /// ```
     /// use std::io::Read;
@@ -463,12 +472,12 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// The same as [`open`](Self::open) with `OFlags::NONBLOCK`, and
+    /// The same as for [`open`](Self::open) with `OFlags::NONBLOCK`, and
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the entry is not a regular file.
     ///
     /// # Performance
     ///
-    /// This takes one `openat` and one `fstat`. A device is opened before it is refused, which
+    /// One `openat` and one `fstat`. A device is opened before it is refused, which
     /// [`file_type`](Self::file_type) can prevent.
     pub fn open_file(&self) -> Result<File, Error> {
         let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
@@ -480,8 +489,8 @@ impl<'a> Entry<'a> {
         Err(self.wrap_error(cause))
     }
 
-    /// Makes an [`Error`] with the entry's [`path`](Self::path), for calls that you make yourself.
-    /// `cause` is anything that converts into a [`std::io::Error`]: see [`Error::new`].
+    /// Makes an [`Error`] of the error of your own call, with the entry's [`path`](Self::path): see
+    /// [`Error::new`].
     ///
     /// ```
     /// use lendir::{Entry, Error};
@@ -513,15 +522,12 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the inode number in the kernel's record (`d_ino`). The number can be 0.
+    /// Returns the inode number in the listing (`d_ino`), which can be 0.
     ///
-    /// Do not identify a file by this number: compare `st_dev` and `st_ino` of [`stat`](Self::stat)
-    /// instead.
-    ///
-    /// - At a mount point, `ino` is the number of the covered file or directory.
-    /// - On an overlay, `ino` can differ from `st_ino`.
-    /// - On an overlay, or with btrfs subvolumes, two entries of one directory can have numbers
-    ///   from different devices.
+    /// It does not identify a file: compare `st_dev` and `st_ino` of [`stat`](Self::stat) for that.
+    /// At a mount point it is the number of what is covered. On an overlay it can differ from
+    /// `st_ino`, and there and beside btrfs subvolumes, two entries of one directory can have
+    /// numbers from different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {
@@ -532,10 +538,8 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the position after this entry (`d_off`), for
-    /// [`Entries::seek`](crate::Entries::seek). The documentation of `seek` explains how long a
-    /// cookie is valid.
-    ///
-    /// Cookies need not ascend, because they are hashes on some file systems.
+    /// [`Entries::seek`](crate::Entries::seek), which says how long it is valid. Cookies need not
+    /// ascend, because they are hashes on some file systems.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {
