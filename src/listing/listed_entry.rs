@@ -13,7 +13,7 @@ use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
 use std::{fmt, slice};
 
-/// An entry of a [`Listing`](crate::Listing), which borrows its name from the listing.
+/// An entry of a [`Listing`](crate::Listing), from which it borrows its name.
 ///
 /// ```
 /// let mut listing = lendir::Listing::new();
@@ -25,7 +25,7 @@ use std::{fmt, slice};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// It holds what the kernel's record says. To ask for more, bring the descriptor of the directory:
+/// It knows what the listing says. To ask for more, bring the descriptor of the directory:
 /// [`in_dir`](Self::in_dir) makes an [`Entry`] of both.
 ///
 /// Entries compare by the bytes of their names.
@@ -54,28 +54,28 @@ impl<'a> ListedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Returns the name as a number: see [`Entry::numeric_name`].
+    /// Parses the name as a number: see [`Entry::numeric_name`].
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// Returns the type in the kernel's record: see [`Entry::d_type`]. In
-    /// [`Order::Path`](crate::Order::Path), reading has already queried each type that the record
-    /// does not tell.
+    /// Returns the type in the listing: see [`Entry::d_type`]. In
+    /// [`Order::Path`](crate::Order::Path), reading has already queried each type that the kernel's
+    /// record does not tell.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)
     }
 
-    /// Returns the inode number in the kernel's record: see [`Entry::ino`].
+    /// Returns the inode number in the listing: see [`Entry::ino`].
     #[inline]
     pub fn ino(&self) -> u64 {
         self.arena.ino(self.span)
     }
 
     /// Makes an [`Entry`] of it, which can be queried and opened. `dir` is the directory that was
-    /// read, and the paths are those of the reading: after [`Listing::read`](crate::Listing::read),
+    /// read, and the paths begin as in the reading: after [`Listing::read`](crate::Listing::read),
     /// which knows no path, they are the names alone.
     ///
     /// ```
@@ -148,7 +148,15 @@ impl fmt::Debug for ListedEntry<'_> {
     }
 }
 
-/// An iterator over the entries of a [`Listing`](crate::Listing), in the order of the listing.
+/// An iterator over the entries of a [`Listing`](crate::Listing), in its order or backwards.
+///
+/// ```
+/// let mut listing = lendir::Listing::new();
+/// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
+/// let last_two: Vec<_> = listing.iter().rev().take(2).map(|entry| entry.name_os()).collect();
+/// # assert_eq!(last_two.len(), 2);
+/// # Ok::<(), lendir::Error>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct ListedEntries<'a> {

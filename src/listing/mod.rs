@@ -31,8 +31,7 @@ use std::iter::{self, Peekable};
 use std::ops::Index;
 use std::{fmt, io, mem};
 
-/// A list of all entries of a directory, sorted by name. A listing reuses its memory for the next
-/// directory.
+/// All entries of a directory, sorted by name, in memory that the next directory reuses.
 ///
 /// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
 /// [`read`](Self::read) fill a listing.
@@ -49,19 +48,17 @@ use std::{fmt, io, mem};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
+/// A listing is read to its end before you see an entry. If you then query most entries of a
+/// directory on a server, each query is a request of its own; [`with_statx`](Self::with_statx) asks
+/// while it reads, which takes a hundredth of the requests.
+///
 /// # Performance
 ///
-/// Reuse a listing: a directory that is no larger than an earlier one takes no allocation. A new
-/// listing for each directory allocates 54 KiB (less with [`Order::Unsorted`]) and fills them with
-/// zeros.
+/// Keep a listing and read into it again: a directory that is no larger than an earlier one takes
+/// no allocation, while a new listing takes 54 KiB, filled with zeros. An entry takes about 50
+/// bytes, more if its name is long, and the memory doubles when it grows.
 ///
-/// An entry takes 40 bytes if its name has up to 4 bytes. With up to 12 bytes it takes 48, and with
-/// up to 20 bytes it takes 56. With [`Order::Unsorted`] an entry takes 8 bytes less. The memory
-/// doubles when it grows.
-///
-/// The first batch of a directory has 32 KiB, and each further batch is twice as large, up to 1
-/// MiB. So a FUSE server gets few requests: see
-/// [`Buffer::DEFAULT_CAPACITY`](crate::Buffer::DEFAULT_CAPACITY).
+/// Batches begin at 32 KiB and grow up to 1 MiB, so a FUSE server gets few requests.
 #[derive(Default)]
 pub struct Listing {
     /// The records, as the kernel wrote them.
@@ -123,9 +120,9 @@ pub(crate) struct Content {
 
 /// The order in which the entries of a directory are sorted.
 ///
-/// A [`Listing`] sorts by [`Bytes`](Self::Bytes), unless [`Listing::with_order`] sets another
-/// order. A [`Walk`](crate::Walk) does not sort, unless
-/// [`WalkOptions::order`](crate::WalkOptions::order) sets an order.
+/// A [`Listing`] sorts by [`Bytes`](Self::Bytes), unless [`Listing::with_order`] says otherwise. A
+/// [`Walk`](crate::Walk) does not sort, unless [`WalkOptions::order`](crate::WalkOptions::order)
+/// does.
 ///
 /// ```
 /// use lendir::{Listing, Order, Walk};
@@ -140,37 +137,35 @@ pub(crate) struct Content {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. The name `ab` comes
-    /// before `abc`. This is the default of a [`Listing`].
+    /// Sorts by the bytes of the names, like `LC_ALL=C ls`: `ab` before `abc`. A [`Listing`] does
+    /// so by default.
     ///
-    /// With this order, a [`Walk`](crate::Walk) yields the entries of a tree in the order of
-    /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on their
+    /// A [`Walk`](crate::Walk) in this order yields a tree in the order of
+    /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on
     /// [`relative_path`](crate::WalkEntry::relative_path).
     #[default]
     Bytes,
     /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end:
     /// `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// With this order, a [`Walk`](crate::Walk) yields the files of a tree sorted by the bytes of
-    /// their paths, in the same way as git's index. The trees of git have the same order, but a
-    /// submodule is a file there. The output of `find | LC_ALL=C sort` has another order: the
-    /// directory `a` comes before `a-b`.
+    /// A [`Walk`](crate::Walk) in this order yields files by the bytes of their paths, like git's
+    /// index. git's trees have it, too, but count a submodule as a file. `find | LC_ALL=C sort`
+    /// differs, because it puts the directory `a` before `a-b`.
     ///
-    /// A symbolic link compares in the same way as a file, even if a walk
-    /// [follows](crate::WalkEntry::follow) the link. So below followed links, the paths are not
-    /// sorted by their bytes.
+    /// A symbolic link compares like a file, even if a walk [follows](crate::WalkEntry::follow) it,
+    /// so the paths below followed links are not sorted by their bytes.
     ///
     /// # Performance
     ///
-    /// Reading makes one `fstatat` for each entry whose type the kernel's record does not tell.
+    /// Reading queries each entry whose type the kernel's record does not tell.
     Path,
     /// Keeps the order in which the kernel lists the entries. This is the default of a walk.
     Unsorted,
 }
 
 impl Listing {
-    /// Creates an empty listing that sorts by [`Order::Bytes`]. No memory is allocated before the
-    /// first directory is read.
+    /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before it
+    /// reads.
     pub fn new() -> Self {
         Self::default()
     }
@@ -180,8 +175,8 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
-    /// Makes reading query the metadata of each entry, so that [`Entry::statx`] returns it without a
-    /// call: see [`WalkOptions::statx`](crate::WalkOptions::statx).
+    /// Queries the metadata of each entry while the directory is read, so that [`Entry::statx`]
+    /// returns it without a call: see [`WalkOptions::statx`](crate::WalkOptions::statx).
     ///
     /// Use it for directories on a server, and where the entries are read on another thread than
     /// the one that needs the metadata.
@@ -255,7 +250,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Replaces the contents of the listing by the entries of `dir`, sorted.
+    /// Replaces the contents of the listing with the entries of `dir`, sorted.
     ///
     /// ```
     /// let dir = lendir::open("/sys/class")?;
@@ -267,30 +262,29 @@ impl Listing {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Reading begins at the position of the descriptor. If `dir` has just been opened, this is the
-    /// beginning. If the descriptor is at the end, the whole directory is read, through another
-    /// descriptor. If that cannot be opened, and the descriptor cannot be rewound, the listing is
-    /// empty.
+    /// Reading begins at the position of the descriptor, which is the beginning if `dir` has just
+    /// been opened. If it is at the end, the whole directory is read, through another descriptor.
+    /// Only if that cannot be opened, and `dir` cannot be rewound, is the listing empty.
     ///
     /// A broken file system can return several entries of the same name. All of them stay, in the
     /// order of the directory.
     ///
     /// # Errors
     ///
-    /// Returns an error if the directory cannot be read. The listing then holds the entries that
-    /// were read before the error, sorted.
+    /// The listing then holds the entries that were read before the error, sorted.
     ///
-    /// - Same as [`Entries::next`](crate::Entries::next).
+    /// - The errors of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
     /// - In [`Order::Path`], the first error of [`Entry::file_type`](crate::Entry::file_type), with
-    ///   the path of the entry. The whole directory has been read then. The entry keeps the
-    ///   [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry that is
-    ///   [gone](Error::is_gone) is not an error.
+    ///   the path of the entry, unless that is [gone](Error::is_gone). The whole directory has been
+    ///   read then. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted
+    ///   like a file.
     ///
     /// # Performance
     ///
-    /// Same as [`Entries`](crate::Entries#performance). [`Order::Path`] adds system calls, and so
-    /// does a first batch that is empty.
+    /// The system calls are the same as for [`Entries`](crate::Entries#performance).
+    /// [`Order::Path`] and [`with_statx`](Self::with_statx) add queries, and a first batch that is
+    /// empty adds calls.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
@@ -585,40 +579,37 @@ impl Listing {
         self.order
     }
 
-    /// Returns `true` if the directory was removed before or while it was read. Then some of its
-    /// entries may be missing. See [`Entries::is_removed`](crate::Entries::is_removed).
+    /// Tells whether the directory was removed before or while it was read, so that some of its
+    /// entries may be missing: see [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
         self.removed
     }
 
-    /// Returns the number of entries.
+    /// Counts the entries.
     pub fn len(&self) -> usize {
         self.extent.entries
     }
 
-    /// Returns `true` if there are no entries.
+    /// Tells whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the entry at `index` in the order of the listing, or `None` if there are fewer
-    /// entries.
+    /// Returns the entry at `index` in the order of the listing, or `None` behind the last one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// Returns the entry with this name, or `None` if there is none. If several entries have the
-    /// name, this method returns the first one in the order of the listing.
+    /// Finds the entry with this name, or the first of them if the name occurs more than once.
     ///
     /// To compare two listings, do not look up each name: [`zip_by_name`](Self::zip_by_name) goes
     /// through both once, which is about 50 times as fast.
     ///
     /// # Performance
     ///
-    /// The number of comparisons grows with the logarithm of the number of entries. In
-    /// [`Order::Path`] a lookup takes twice as many comparisons, and in [`Order::Unsorted`] it
-    /// compares each entry.
+    /// A binary search, with twice as many comparisons in [`Order::Path`]. In [`Order::Unsorted`],
+    /// each entry is compared.
     #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
         let name = name.as_ref();
@@ -689,7 +680,7 @@ impl Listing {
         })
     }
 
-    /// Returns an iterator over the entries, in the order of the listing.
+    /// Iterates over the entries, in the order of the listing.
     #[inline]
     pub fn iter(&self) -> ListedEntries<'_> {
         ListedEntries { spans: self.spans().iter(), arena: &self.arena }
@@ -755,8 +746,8 @@ impl fmt::Debug for Listing {
 }
 
 impl ReadDir {
-    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Then
-    /// [`next`](Self::next) is at the end of the directory.
+    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards
+    /// [`next`](Self::next) is at the end.
     ///
     /// ```
     /// let mut listing = lendir::Listing::new();
@@ -769,14 +760,14 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// - Same as [`Listing::read`], with the path of the directory.
+    /// - The errors of [`Listing::read`], with the path of the directory.
     /// - `ESPIPE`: the reader has begun, the directory cannot be opened again, and the file system
     ///   cannot seek. The listing is then empty.
     ///
     /// # Performance
     ///
-    /// If the reader has begun, the directory is opened again, because some servers ignore `lseek`.
-    /// On other file systems, call [`rewind`](Self::rewind) first, which takes less time.
+    /// A reader that has begun opens the directory again, because some servers ignore `lseek`. On
+    /// other file systems, call [`rewind`](Self::rewind) first, which takes less time.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
