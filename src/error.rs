@@ -15,29 +15,26 @@ use std::{fmt, io};
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
 ///
-/// `{}` prints an error as `path: cause`, or as the cause alone if the path is not known. A loop of
-/// symbolic links is printed as `path: leads back to ancestor`. `{:?}` prints the same text.
+/// `{}` and `{:?}` both print `path: cause`, or the cause alone if there is no path; for a loop of
+/// symbolic links, `path: leads back to ancestor`. The text is all there is to say, so print
+/// neither part again. [`source`](std::error::Error::source) returns `None`, and a program that
+/// prints a chain of errors prints the cause once.
 ///
-/// Control characters in paths are escaped, in the same way as by `{:?}`. So an error is safe to
-/// print to a terminal.
-///
-/// The text contains the path and the cause, so do not print either again.
-/// [`source`](std::error::Error::source) returns `None`, so a program that prints a chain of errors
-/// prints the cause once.
+/// Errors are safe to print to a terminal, because control characters, `"` and `\` in paths are
+/// escaped as by `{:?}`. To pass a path to another program, take [`path`](Self::path).
 ///
 /// # Conversion into an `io::Error`
 ///
-/// `?` converts an `Error` into an [`io::Error`] with the same text and [`kind`](io::Error::kind),
-/// but without [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before
-/// the conversion. To keep the number, call [`into_io_error`](Self::into_io_error), which drops the
-/// path.
+/// `?` makes an [`io::Error`] of it with the same text and [`kind`](io::Error::kind), but without
+/// [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before, or
+/// [`into_io_error`](Self::into_io_error) to keep the number and drop the path.
 ///
-/// Write `fn main() -> Result<(), lendir::Error>`. If `main` returns an [`io::Result`] instead,
-/// Rust prints the error as `Custom { kind: NotFound, error: … }`.
+/// Write `fn main() -> Result<(), lendir::Error>`. From a `main` that returns an [`io::Result`],
+/// Rust prints `Custom { kind: NotFound, error: … }`.
 ///
 /// # Performance
 ///
-/// An error with a path takes two allocations, and its conversion by `?` takes two more.
+/// An error with a path takes two allocations, and its conversion by `?` two more.
 pub struct Error {
     io_error: io::Error,
     is_root: bool,
@@ -67,10 +64,9 @@ impl Error {
     /// assert_eq!(error.to_string(), "/no/such/file: No such file or directory (os error 2)");
     /// ```
     ///
-    /// - `cause` is anything that converts into a [`std::io::Error`], such as an `Errno` of
-    ///   `rustix`. An error of this crate keeps the path that it has.
-    /// - An empty `path` means that the path is not known.
-    /// - The [`depth`](Self::depth) is 0.
+    /// `cause` is anything that converts into a [`std::io::Error`], such as an `Errno` of `rustix`;
+    /// an error of this crate keeps the path that it has. An empty `path` means that the path is
+    /// not known. The [`depth`](Self::depth) is 0.
     ///
     /// [`Entry::wrap_error`](crate::Entry::wrap_error), [`Dir::wrap_error`](crate::Dir::wrap_error)
     /// and [`ReadDir::wrap_error`](crate::ReadDir::wrap_error) fill in the path and the depth.
@@ -115,8 +111,8 @@ impl Error {
         self
     }
 
-    /// Returns the path of the directory or entry that the failed call was about, or `None` if it
-    /// has none, because you passed the directory as a descriptor.
+    /// Returns the path that the failed call was about, or `None` if it has none, because you
+    /// passed the directory as a descriptor.
     pub fn path(&self) -> Option<&Path> {
         let path = &self.known.as_deref()?.path;
         (!path.as_os_str().is_empty()).then_some(path)
@@ -126,38 +122,34 @@ impl Error {
     /// the directory of a reader, that could not be opened or read.
     ///
     /// Most programs end with another status then, because nothing of that tree was seen. The error
-    /// of a call of your own, such as [`Dir::wrap_error`](crate::Dir::wrap_error) makes, is never
-    /// one of these, even at the root.
+    /// of a call of your own is never one of these, even at the root.
     pub fn is_root(&self) -> bool {
         self.is_root
     }
 
-    /// Returns the number of levels from the root to the [`path`](Self::path). The root of a walk
-    /// and the directory of a [`ReadDir`](crate::ReadDir) have depth 0, and their entries have
-    /// depth 1.
+    /// Counts the levels from the root to the [`path`](Self::path). The root of a walk and the
+    /// directory of a [`ReadDir`](crate::ReadDir) have depth 0, and their entries have depth 1.
     pub fn depth(&self) -> usize {
         self.known.as_deref().map_or(0, |known| known.depth)
     }
 
-    /// Returns the cause.
+    /// Borrows the cause.
     pub fn io_error(&self) -> &io::Error {
         &self.io_error
     }
 
-    /// Returns the kind of the cause. Same as [`io::Error::kind`].
+    /// Returns the kind of the cause, like [`io::Error::kind`].
     pub fn kind(&self) -> io::ErrorKind {
         self.io_error.kind()
     }
 
-    /// Returns the `errno` of the cause. Returns `None` if the error is not from the kernel: if
-    /// memory was refused ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or if you passed a cause
-    /// without a number.
+    /// Returns the `errno` of the cause, or `None` if it is not from the kernel: memory was refused
+    /// ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or the cause that you passed has no number.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.io_error.raw_os_error()
     }
 
-    /// Returns `true` if the cause says that the entry no longer exists. Most programs ignore such
-    /// an error and continue:
+    /// Tells whether the entry no longer exists, which most programs ignore:
     ///
     /// ```
     /// let mut processes = lendir::read_dir("/proc")?;
@@ -171,9 +163,8 @@ impl Error {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Do report the error in a walk that must be complete. If another process moves a directory
-    /// away, the walk may [lose](crate::WalkDirsOptions::max_open) this directory with `ENOENT`.
-    /// The entries that were not yet yielded are then missing.
+    /// Do report it in a walk that must be complete: if another process moves a directory away, the
+    /// walk may [lose](crate::WalkOptions::max_open) it with `ENOENT`, and entries are missing.
     ///
     /// These causes count:
     ///
@@ -182,20 +173,17 @@ impl Error {
     /// - `ENODEV`: the device or cgroup of an open file in sysfs or cgroup2 was removed.
     /// - [`NotFound`](io::ErrorKind::NotFound) of a cause without a number.
     ///
-    /// These causes do not count, because the entry may still exist:
+    /// These do not, because the entry may still exist:
     ///
     /// - `ENOTDIR` and `ELOOP`: another file has the name now.
-    /// - `ESTALE`: the server does not know the file any more, but the same name may lead to a file
-    ///   again.
-    /// - `EACCES` and `EINVAL`: the process has ended, but was not reaped. These numbers have other
-    ///   causes, too.
+    /// - `ESTALE`: the server does not know the file any more, but the same name may belong to a
+    ///   file again.
+    /// - `EACCES` and `EINVAL`: the process has ended, but was not reaped. These numbers also have
+    ///   other causes.
     ///
-    /// Some calls return a number that counts for something that still exists. For these calls,
-    /// look at [`raw_os_error`](Self::raw_os_error):
-    ///
-    /// - A call that follows a symbolic link returns `ENOENT` if the link leads to nothing.
-    /// - `mmap` returns `ENODEV` for a file that cannot be mapped.
-    /// - Opening a device node without a driver returns `ENODEV`, or `ENXIO`, which does not count.
+    /// In calls of your own, such a number can mean something that still exists: `ENOENT` a link
+    /// that points to nothing, in a call that follows it; `ENODEV` a file that `mmap` cannot map,
+    /// or a device node without a driver. Look at [`raw_os_error`](Self::raw_os_error) there.
     pub fn is_gone(&self) -> bool {
         match Errno::from_io_error(&self.io_error) {
             Some(errno) => matches!(errno, Errno::NOENT | Errno::SRCH | Errno::NODEV),
@@ -203,13 +191,13 @@ impl Error {
         }
     }
 
-    /// Returns the directory that a symbolic link leads back to, or `None` if the error is not such
-    /// a loop. A loop has the cause `ELOOP`, and occurs only in a walk that follows links.
+    /// Returns the directory that a symbolic link points back to, or `None` if the error is not
+    /// such a loop. Only a walk that follows links has them, with the cause `ELOOP`.
     pub fn loop_ancestor(&self) -> Option<&Path> {
         self.known.as_deref()?.loop_ancestor.as_deref()
     }
 
-    /// Returns the cause and drops the path.
+    /// Gives up the path and returns the cause.
     pub fn into_io_error(self) -> io::Error {
         self.io_error
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 /// The flags with which a directory is opened for reading.
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory `path` for reading and returns the descriptor.
+/// Opens the directory `path` for reading.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -24,17 +24,15 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The flags are `O_RDONLY | O_DIRECTORY | O_CLOEXEC`. If you need other flags, call
-/// `rustix::fs::open`.
+/// The flags are `O_RDONLY | O_DIRECTORY | O_CLOEXEC`. If you need others, call `rustix::fs::open`.
 ///
 /// # Errors
 ///
-/// Returns an error if [open(2)] fails, with `path`. `EINTR` is retried.
+/// The errors of [open(2)], with `path`. `EINTR` is retried.
 ///
 /// - `ENOENT`: `path` does not exist.
 /// - `ENOTDIR`: `path` is not a directory.
-/// - `EACCES`: the caller has no permission to read the directory, or to search a directory on the
-///   way.
+/// - `EACCES`: you have no permission to read the directory, or to search a directory on the way.
 /// - `ELOOP`: there are too many symbolic links on the way.
 /// - `EMFILE` or `ENFILE`: the process or the system has no descriptor left.
 /// - `EINVAL`: `path` has a NUL inside.
@@ -47,9 +45,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 
 /// Opens the directory `name` in the directory `dirfd`, and refuses a symbolic link.
 ///
-/// This is what one calls with a name from a listing. The kernel looks up one name instead of a
-/// path, finds the directory even if its parent was renamed meanwhile, and cannot be led elsewhere
-/// by a link that another process has put in its place:
+/// This is the call for a name from a listing. The kernel looks up one name instead of a path,
+/// finds the directory even if its parent was renamed meanwhile, and cannot be led elsewhere by a
+/// link that another process has put in its place:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -65,13 +63,13 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The flags are `O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC`. Only a last component that is a
-/// link is refused, so pass one name, and not a path such as `a/b`. To follow links, call
+/// The flags are `O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC`. Only a link in the last
+/// component is refused, so pass one name, and not a path such as `a/b`. To follow links, call
 /// `rustix::fs::openat`.
 ///
 /// # Errors
 ///
-/// The same as [`open`], with these differences:
+/// The same as for [`open`], with these differences:
 ///
 /// - `ENOTDIR`: `name` is a symbolic link (`ELOOP` on old kernels) or another file, or `dirfd` is
 ///   not a directory.
