@@ -79,6 +79,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// # Performance
 ///
 /// A name allocates nothing.
+#[doc(alias("cap_std", "toctou"))]
 #[inline]
 pub fn openat(dirfd: impl AsFd, name: impl AsRef<[u8]>) -> Result<OwnedFd, Error> {
     open_path(dirfd.as_fd(), name.as_ref(), DIRECTORY.union(OFlags::NOFOLLOW))

@@ -37,6 +37,7 @@ pub struct ListedEntry<'a> {
 
 impl<'a> ListedEntry<'a> {
     /// Returns the name: see [`Entry::name`].
+    #[doc(alias = "file_name")]
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.span.name(&self.arena.memory)
@@ -86,6 +87,7 @@ impl<'a> ListedEntry<'a> {
     /// assert!(entry.in_dir(&dir.fd()).stat()?.st_size > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    #[doc(alias = "metadata")]
     #[inline]
     pub fn in_dir<'e>(&self, dir: &'e (impl AsFd + ?Sized)) -> Entry<'e>
     where

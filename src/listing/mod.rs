@@ -59,6 +59,7 @@ use std::{fmt, io, mem};
 /// bytes, more if its name is long, and the memory doubles when it grows.
 ///
 /// Batches begin at 32 KiB and grow up to 1 MiB, so a FUSE server gets few requests.
+#[doc(alias("scandir", "listdir", "sort"))]
 #[derive(Default)]
 pub struct Listing {
     /// The records, as the kernel wrote them.
@@ -195,6 +196,7 @@ impl Listing {
     /// ```
     ///
     /// [`Entry::statx`]: crate::Entry::statx
+    #[doc(alias("metadata", "READDIRPLUS", "size", "mtime"))]
     pub fn with_statx(mut self, mask: StatxFlags) -> Self {
         self.mask = Some(mask);
         self

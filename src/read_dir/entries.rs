@@ -51,7 +51,7 @@ use std::fmt;
 ///
 /// A batch of entries takes one `getdents64`, and the end of the directory one more. Nothing is
 /// allocated.
-#[doc(alias("getdents64", "readdir", "read_dir"))]
+#[doc(alias("getdents64", "readdir", "read_dir", "lending"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
     pub(crate) records: Records<'a>,
@@ -219,7 +219,7 @@ impl<'a> Entries<'a> {
     /// - `EBADF`: the descriptor is closed.
     ///
     /// [lseek(2)]: https://man7.org/linux/man-pages/man2/lseek.2.html
-    #[doc(alias = "seekdir")]
+    #[doc(alias("seekdir", "page"))]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let Self { records, phase, directory } = self;

@@ -181,7 +181,7 @@ impl<'a> Entry<'a> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[doc(alias("d_name", "file_name"))]
+    #[doc(alias("d_name", "file_name", "extension"))]
     #[inline]
     pub fn name(&self) -> &[u8] {
         match &self.record {
@@ -332,7 +332,7 @@ impl<'a> Entry<'a> {
     /// - `EACCES`: you have no permission to search the directory.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
-    #[doc(alias("metadata", "fstatat"))]
+    #[doc(alias("metadata", "fstatat", "size", "mtime", "modified"))]
     pub fn stat(&self) -> Result<Stat, Error> {
         let stat = self.call(|dir, name| rustix::fs::statat(dir, name, NOT_BEYOND))?;
         self.note_type(FileType::from_raw_mode(stat.st_mode));
@@ -365,6 +365,7 @@ impl<'a> Entry<'a> {
     /// # Performance
     ///
     /// On a network file system, a smaller `mask` can save a request to the server.
+    #[doc(alias("btime", "created", "size"))]
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         match self.record {
             Record::Kept { statx: Some((kept, asked)), .. } if asked.contains(mask) => {
@@ -446,7 +447,7 @@ impl<'a> Entry<'a> {
     /// - `EACCES`: you have no permission to open the entry.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
-    #[doc(alias = "openat")]
+    #[doc(alias("openat", "cap_std", "toctou"))]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
@@ -479,6 +480,7 @@ impl<'a> Entry<'a> {
     ///
     /// One `openat` and one `fstat`. A device is opened before it is refused, which
     /// [`file_type`](Self::file_type) can prevent.
+    #[doc(alias = "hash")]
     pub fn open_file(&self) -> Result<File, Error> {
         let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = self.call(|_, _| rustix::fs::fstat(&fd))?;

@@ -44,7 +44,7 @@ use std::{fmt, io};
 ///
 /// Each call allocates memory for the path and for a [`Buffer`]. For many directories, use
 /// [`Entries`](crate::Entries) with one buffer, or [`walk_dirs`](crate::walk_dirs()) for a tree.
-#[doc(alias = "opendir")]
+#[doc(alias("opendir", "scandir", "listdir"))]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
     let dir = open(path).map_err(|error| Error::of_root(path, error.into_io_error()))?;
@@ -93,6 +93,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// [`Entries`](crate::Entries) has the [guarantees](crate::Entries#guarantees) and the
 /// [costs](crate::Entries#performance). Like it, a `ReadDir` does not implement [`AsFd`], because
 /// another reader of the descriptor would move the position; [`fd`](Self::fd) serves other calls.
+#[doc(alias("lending", "scandir"))]
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
     /// The reader of the records, which borrows `_buffer` and the number of `dir`. `'static` stands
@@ -210,6 +211,7 @@ impl ReadDir {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
+    #[doc(alias = "glob")]
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -287,7 +289,7 @@ impl ReadDir {
     ///
     /// One `lseek`, and at the first call one `fstatfs`: where the file system marks the last entry
     /// of a directory, each reading from then on takes one `getdents64` less.
-    #[doc(alias = "rewinddir")]
+    #[doc(alias("rewinddir", "watch"))]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)?;

@@ -122,7 +122,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// A directory takes three or four system calls, [like in a
 /// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, only errors, followed
 /// links, and directories that are closed early allocate.
-#[doc(alias("walkdir", "fts", "nftw"))]
+#[doc(alias("walkdir", "fts", "nftw", "du", "lending", "toctou"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
     cursor: Cursor<Remaining>,
@@ -313,7 +313,7 @@ impl Walk {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
-    #[doc(alias = "iter")]
+    #[doc(alias("iter", "extension", "glob"))]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(WalkEntry<'_>) -> Option<T>,
@@ -730,7 +730,7 @@ impl WalkOptions {
     ///
     /// A sorted walk reads each directory [whole](Walk#what-is-read-when). If the tree is on a
     /// server and you query most entries, also set [`statx`](Self::statx).
-    #[doc(alias("sort_by", "sort_by_file_name"))]
+    #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
@@ -770,7 +770,7 @@ impl WalkOptions {
     /// # Performance
     ///
     /// An entry takes some 270 bytes more, for as long as its directory is being walked.
-    #[doc(alias("metadata", "READDIRPLUS"))]
+    #[doc(alias("metadata", "READDIRPLUS", "mtime", "modified", "size"))]
     pub fn statx(mut self, mask: StatxFlags) -> Self {
         self.mask = Some(mask);
         self

@@ -258,7 +258,7 @@ impl<'a, S> Dir<'a, S> {
     /// Beside what [`Listing::read`] takes, the directory is opened again if an entry was yielded
     /// before, and its path is copied. In a deep chain of directories, these copies take time that
     /// grows with the square of the depth, which a sorted [`walk`](crate::walk()) avoids.
-    #[doc(alias = "sort_by")]
+    #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         self.updates.clear();
@@ -440,6 +440,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Returns the name of this directory. A root has the [`Path::file_name`] of its path or, if
     /// the path has none, like `/`, `.`, `a/..` and the empty path, the whole path.
+    #[doc(alias = "file_name")]
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.path().file_name().map_or(self.entries.directory.path, OsStr::as_bytes)
@@ -573,7 +574,7 @@ impl<'a, S> Dir<'a, S> {
     /// for good; for a root that was passed [as a descriptor](crate::WalkOptions::from_fd); and if
     /// the parent is [lost](crate::WalkOptions::max_open), which
     /// [`WalkDirs::next`](crate::WalkDirs::next) has reported.
-    #[doc(alias("parent", "name_cstr"))]
+    #[doc(alias("parent", "name_cstr", "remove", "delete", "remove_dir_all"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
         let name_start = last_component_start(self.entries.directory.path);

@@ -109,7 +109,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// Memory holds the buffer, the path, and the names of the directories that are still to be
 /// entered. Once it has grown, only errors, followed links, and directories that are closed early
 /// allocate.
-#[doc(alias("fts", "nftw", "walkdir"))]
+#[doc(alias("fts", "nftw", "walkdir", "du", "lending", "toctou"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
     part: Part<S>,
@@ -376,7 +376,14 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// Every directory on the path keeps its descriptor until its second visit, so a tree deeper
     /// than [`max_open`](crate::WalkOptions::max_open) makes the walk close and reopen directories.
-    #[doc(alias("depth_first", "contents_first", "post_order"))]
+    #[doc(alias(
+        "depth_first",
+        "contents_first",
+        "post_order",
+        "remove",
+        "delete",
+        "remove_dir_all"
+    ))]
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.options.second_visits = yes;
         self
@@ -432,6 +439,7 @@ impl<S> WalkDirsOptions<S> {
     /// The state is cloned once for each directory, except for the last one in a parent without
     /// second visits, and each directory on the path keeps one in memory.
     /// [`run_parallel`](WalkDirs::run_parallel) clones more.
+    #[doc(alias = "copy")]
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
         let Self { options, buffer_capacity, .. } = self;
         WalkDirsOptions { options, buffer_capacity, state: of_root }

@@ -79,6 +79,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// println!("{:?}", found.iter().flatten().next());
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    #[doc(alias("cancel", "quit"))]
     pub fn stop(&mut self) {
         self.workers.queue.stop();
     }
