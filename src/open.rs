@@ -1,5 +1,5 @@
-//! `open` and `openat`: the functions with which users open directories, and [`open_again`]. They do
-//! not know how a directory is read.
+//! `open` and `openat`: the functions with which users open directories, and [`open_again`]. They
+//! do not know how a directory is read.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -112,7 +112,7 @@ impl EntryState {
     }
 }
 
-/// What the caller has found out and requested about the entry yielded last.
+/// The caller's findings and requests about the entry yielded last.
 #[derive(Debug, Default)]
 pub(crate) struct EntryUpdates {
     /// The type that a query found last.

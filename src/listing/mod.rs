@@ -495,7 +495,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Returns the first error of a query that [`Order::Path`] has needed, unless the entry is gone.
+    /// Returns the first error of a query that [`Order::Path`] needs, unless the entry is gone.
     fn type_error(&self, directory: Directory<'_>) -> Option<Error> {
         let (span, errno) = self.type_error.filter(|_| self.order == Order::Path)?;
         let error = directory.error_at(span.name(&self.arena.memory), errno);

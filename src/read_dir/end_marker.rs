@@ -81,8 +81,8 @@ impl EndMarker {
     }
 }
 
-/// Returns `true` if `dir` is on a mount of NFSv3. NFSv4 has the same number, so this looks the mount
-/// up in mountinfo, whose lines are `id parent device root at options [optional] - type source ...`.
+/// Returns `true` if `dir` is on a mount of NFSv3. NFSv4 has the same number, so this looks the
+/// mount up in mountinfo, whose lines are `id parent device root at options [optional] - type ...`.
 #[cold]
 fn is_nfs3(dir: BorrowedFd<'_>) -> bool {
     let statx = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);

@@ -124,8 +124,8 @@ impl Subdirs {
         }
     }
 
-    /// Notes the entries of `listing`, in its order, in place of the entries noted before. Names that
-    /// the caller has passed stay.
+    /// Notes the entries of `listing`, in its order, in place of the entries noted before. Names
+    /// that the caller has passed stay.
     #[inline(never)]
     pub(crate) fn note_all(&mut self, listing: &Listing) {
         self.is_unread = false;
