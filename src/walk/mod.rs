@@ -93,7 +93,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   [`read_ahead`](WalkOptions::read_ahead). You can `chmod` it first.
 /// - **No link is followed unless you ask**, not even one that another process has just put in
 ///   place of a directory. A directory that is moved out of the tree while the walk is inside it is
-///   still read.
+///   still read. [Security](crate::security) says what else an attacker can do.
 /// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
 ///   continues. A query of yours that fails hides none of them.
 /// - **Each directory is entered once.** If another process changes the tree, this holds for each
@@ -655,10 +655,10 @@ impl WalkOptions {
         /// - `EMFILE`, `ENFILE`: no descriptor is left.
         ///
         /// The walk recognises a directory by its device, its inode number and, where the file
-        /// system stamps birth times that can be trusted, its birth time. Where it does not, a new
-        /// directory that got the inode number of a removed one passes for it. Before it closes a
-        /// directory that is younger than a clock tick, the walk waits (up to 20 ms) so that no
-        /// impostor can share its birth time.
+        /// system stamps birth times that [can be trusted](crate::security), its birth time. Where
+        /// it does not, a new directory that got the inode number of a removed one passes for it.
+        /// Before it closes a directory that is younger than a clock tick, the walk waits (up to 20
+        /// ms) so that no impostor can share its birth time.
         max_open,
         /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
         /// entries of a root have depth 1. There is no limit by default.
