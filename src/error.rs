@@ -16,9 +16,9 @@ use std::{fmt, io};
 /// ```
 ///
 /// `{}` and `{:?}` both print `path: cause`, or the cause alone if there is no path; for a loop of
-/// symbolic links, `path: leads back to ancestor`. The text is all there is to say, so print
-/// neither part again. [`source`](std::error::Error::source) returns `None`, and a program that
-/// prints a chain of errors prints the cause once.
+/// symbolic links, `path: leads back to ancestor`. The text is all there is to say: print neither
+/// part again. [`source`](std::error::Error::source) returns `None`, so a chain of errors has the
+/// cause once.
 ///
 /// Errors are safe to print to a terminal, because control characters, `"` and `\` in paths are
 /// escaped as by `{:?}`. To pass a path to another program, take [`path`](Self::path).

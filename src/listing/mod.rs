@@ -264,9 +264,9 @@ impl Listing {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Reading begins at the position of the descriptor, which is the beginning if `dir` has just
-    /// been opened. If it is at the end, the whole directory is read, through another descriptor.
-    /// Only if that cannot be opened, and `dir` cannot be rewound, is the listing empty.
+    /// Reading begins at the position of the descriptor. If that is at the end, the whole directory
+    /// is read, through another descriptor. Only if this one cannot be opened, and `dir` cannot be
+    /// rewound, is the listing empty.
     ///
     /// A broken file system can return several entries of the same name. All of them stay, in the
     /// order of the directory.
@@ -284,9 +284,8 @@ impl Listing {
     ///
     /// # Performance
     ///
-    /// The system calls are the same as for [`Entries`](crate::Entries#performance).
-    /// [`Order::Path`] and [`with_statx`](Self::with_statx) add queries, and a first batch that is
-    /// empty adds calls.
+    /// The system calls are the same as for [`Entries`](crate::Entries#performance), but
+    /// [`Order::Path`] and [`with_statx`](Self::with_statx) add queries.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };

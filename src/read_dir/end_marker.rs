@@ -37,7 +37,7 @@ impl EndMarker {
     /// The marker of an unknown file system.
     pub(crate) const UNKNOWN: Self = Self(FIXED);
 
-    /// No marker, on NFSv3.
+    /// No marker, on NFS 3.
     const NFS3: Self = Self(1 << 62);
 
     /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
@@ -58,7 +58,7 @@ impl EndMarker {
         })
     }
 
-    /// Returns `true` on NFSv3, whose plain listings lack the types. The kernel lists them together
+    /// Returns `true` on NFS 3, whose plain listings lack the types. The kernel lists them together
     /// with the metadata, which tells the types, only as long as it sees that entries are queried.
     pub(crate) fn needs_queries(self) -> bool {
         self == Self::NFS3
@@ -81,7 +81,7 @@ impl EndMarker {
     }
 }
 
-/// Returns `true` if `dir` is on a mount of NFSv3. NFSv4 has the same number, so this looks the
+/// Returns `true` if `dir` is on a mount of NFS 3. NFS 4 has the same number, so this looks the
 /// mount up in mountinfo, whose lines are `id parent device root at options [optional] - type ...`.
 #[cold]
 fn is_nfs3(dir: BorrowedFd<'_>) -> bool {

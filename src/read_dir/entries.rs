@@ -28,8 +28,7 @@ use std::fmt;
 /// compiler refuses to keep two entries at once. The descriptor stays usable in the loop, for calls
 /// such as [`openat`](crate::openat).
 ///
-/// An `Entries` knows no path. If you need paths, use [`read_dir`](crate::read_dir()) or
-/// [`ReadDir::from_fd`](crate::ReadDir::from_fd).
+/// It knows no path. If you need paths, use [`ReadDir::from_fd`](crate::ReadDir::from_fd).
 ///
 /// # Guarantees
 ///
@@ -38,8 +37,7 @@ use std::fmt;
 /// - **Fused**: after the end or an error, [`next`](Self::next) returns `Ok(None)` without a system
 ///   call, until you call [`rewind`](Self::rewind) or [`seek`](Self::seek).
 /// - **An error comes last**, after the entries that the kernel returned before it.
-/// - **`EINTR` is retried**, so a signal does not interrupt a call that waits for a server. Such a
-///   call ends when the server answers or the process is killed.
+/// - **`EINTR` is retried**, so only the server's answer or a fatal signal ends a call that waits.
 /// - **`ENOENT` is the end of the directory**, like in glibc. [`is_removed`](Self::is_removed) then
 ///   returns `true`.
 /// - **The position belongs to the descriptor**: two `Entries` on the same descriptor, on
@@ -120,11 +118,9 @@ impl<'a> Entries<'a> {
 
     /// Finds the next entry for which `wanted` returns `true`.
     ///
-    /// The search begins after the entry that was yielded last. To look up several names, read a
-    /// [`Listing`](crate::Listing) and call [`by_name`](crate::Listing::by_name).
-    ///
-    /// A function can return the entry that this method returns. The borrow checker rejects the
-    /// same function with a loop around [`next`](Self::next).
+    /// The search begins after the entry that was yielded last. A function can return what it
+    /// finds, whereas the borrow checker rejects the same function with a loop around
+    /// [`next`](Self::next).
     ///
     /// ```
     /// use lendir::{Entries, Entry, Error};
@@ -208,8 +204,7 @@ impl<'a> Entries<'a> {
     /// - On an overlay, in a directory that is merged from several layers, it counts entries: each
     ///   earlier one that was removed hides a later one without an error, and each that was created
     ///   can repeat one. A directory of one layer is like that layer.
-    /// - On NFS, FUSE and other network file systems, the server decides. So does tracefs for its
-    ///   own cookies, and every file system for a number that was never one.
+    /// - On NFS, FUSE and other network file systems, and on tracefs, nothing is promised.
     ///
     /// # Errors
     ///
@@ -243,8 +238,8 @@ impl<'a> Entries<'a> {
     /// Tells whether the directory ended because it no longer exists, as the kernel or a server
     /// said. Some of its entries may be missing then.
     ///
-    /// A directory below `/proc/PID` also ends like this if the process has ended. The directories
-    /// `task` and `fd` of a killed process end normally until the process is reaped.
+    /// A directory below `/proc/PID` also ends like this if the process has ended; `task` and `fd`
+    /// of a killed process do so only once it is reaped.
     pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
@@ -252,8 +247,7 @@ impl<'a> Entries<'a> {
     /// Returns the descriptor of the directory, for `*at` calls.
     ///
     /// Do not read the directory through it: that moves the position that [`next`](Self::next)
-    /// reads from. This is also why `Entries` does not implement [`AsFd`], which
-    /// [`Listing::read`](crate::Listing::read) takes.
+    /// reads from. This is why `Entries` does not implement [`AsFd`].
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

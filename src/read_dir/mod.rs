@@ -42,8 +42,8 @@ use std::{fmt, io};
 ///
 /// # Performance
 ///
-/// Each call allocates memory for the path and for a [`Buffer`]. For many directories, use
-/// [`Entries`](crate::Entries) with one buffer, or [`walk_dirs`](crate::walk_dirs()) for a tree.
+/// Each call allocates a path and a [`Buffer`]. For many directories, use
+/// [`Entries`](crate::Entries) with one buffer.
 #[doc(alias("opendir", "scandir", "listdir"))]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
@@ -74,7 +74,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// ```
 ///
 /// `rewind` and `next` allocate nothing. Once a process has been reaped, its `fd` directory is
-/// empty, and [`is_removed`](Self::is_removed) says so.
+/// empty.
 ///
 /// The next call to `next` overwrites the entry, so there is no `for entry in dir`. Copy what you
 /// keep, or let [`filter_map`](Self::filter_map) make an ordinary iterator. The compiler refuses an
@@ -90,9 +90,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// let kept = (dir.next(), drop(dir)); // error: the first borrows `dir`
 /// ```
 ///
-/// [`Entries`](crate::Entries) has the [guarantees](crate::Entries#guarantees) and the
-/// [costs](crate::Entries#performance). Like it, a `ReadDir` does not implement [`AsFd`], because
-/// another reader of the descriptor would move the position; [`fd`](Self::fd) serves other calls.
+/// [`Entries`](crate::Entries#guarantees) has the guarantees and the costs.
 #[doc(alias("lending", "scandir"))]
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {

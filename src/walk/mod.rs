@@ -742,11 +742,10 @@ impl WalkOptions {
     /// Use it if the tree is on a server, you query most entries, and the walk is sorted or [reads
     /// ahead](Self::read_ahead). NFS, virtiofs and other FUSE file systems can send metadata
     /// together with the names, but the kernel asks for that only as long as it sees entries
-    /// queried between two batches. A walk in the kernel's order lets your own queries do it. A
-    /// sorted walk reads on to the end of the directory, and each later query is a request of its
-    /// own: 20,000 requests for 20,000 files, instead of about a hundred. With this option, what
-    /// reads a batch also asks in time, be it a helper thread. On a local file system nothing is
-    /// gained: the same calls are made, only earlier.
+    /// queried between two batches. In the kernel's order your own queries are in time. A sorted
+    /// walk first reads on to the end, and each later query is a request of its own: 20,000 for
+    /// 20,000 files, instead of about a hundred. On a local file system nothing is gained: the same
+    /// calls are made, only earlier.
     ///
     /// ```
     /// use lendir::{Order, StatxFlags, Walk};
@@ -798,9 +797,8 @@ impl WalkOptions {
     /// are read *earlier*:
     ///
     /// - **A directory may be read before its entry is yielded**, even one that you then skip, and
-    ///   an entry of unknown type may be opened. What your loop changes in a directory that was
-    ///   read already does not show. A directory that could not be opened ahead can still be mended
-    ///   by `chmod` when its entry comes.
+    ///   what your loop changes there does not show. One that could not be opened ahead can still
+    ///   be mended by `chmod` when its entry comes.
     /// - **A directory that is moved out of the tree after it was listed** may still be read, with
     ///   all that is created there later.
     /// - **Mount points are left to the walk itself**, but a kernel before 6.18 (or before a later
@@ -813,12 +811,9 @@ impl WalkOptions {
     ///
     /// # Performance
     ///
-    /// Up to `max_open + 8 * threads` descriptors are open besides the walk's own. If the system
-    /// refuses one, the walk gives back half of them and opens fewer from then on, or stops reading
-    /// ahead if there are none.
-    ///
-    /// Each of them, and each thread, can take up to 1 MiB of memory. A directory of more than
-    /// about 8,000 names is left to the walk itself.
+    /// Up to `max_open + 8 * threads` descriptors are open besides the walk's own, fewer once the
+    /// system has refused one. Each of them, and each thread, can take up to 1 MiB of memory. A
+    /// directory of more than about 8,000 names is left to the walk itself.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

@@ -114,8 +114,8 @@ impl<'a, S> Dir<'a, S> {
     /// [`next_or_report`](Self::next_or_report) is the usual loop, and [`Entries::next`] shows the
     /// one that stops silently.
     ///
-    /// An entry borrows this `Dir`. Take [`path`](Self::path), [`depth`](Self::depth) and a clone
-    /// of the [`state`](Self::state) before the loop.
+    /// An entry borrows this `Dir`, so take its [`path`](Self::path), [`depth`](Self::depth) and
+    /// [`state`](Self::state) before the loop.
     ///
     /// On btrfs, entries that are created after the walk has opened the directory are missing.
     /// [`read_into`](Self::read_into) has all that were created before the call.
@@ -255,9 +255,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// Beside what [`Listing::read`] takes, the directory is opened again if an entry was yielded
-    /// before, and its path is copied. In a deep chain of directories, these copies take time that
-    /// grows with the square of the depth, which a sorted [`walk`](crate::walk()) avoids.
+    /// The directory is opened again if an entry was yielded before, and its path is copied. In a
+    /// deep chain of directories, the copies take time that grows with the square of the depth,
+    /// which a sorted [`walk`](crate::walk()) avoids.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {

@@ -71,10 +71,9 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Use it to act on directories as a whole: to see all entries before you decide which
-/// subdirectories to enter ([`Dir::read_into`]), to come back after the contents
-/// ([`second_visits`](WalkDirsOptions::second_visits)), to hand a value down the tree
-/// ([`with_state`](WalkDirsOptions::with_state)), or to walk on many threads
+/// Use it to see all entries before you choose subdirectories ([`Dir::read_into`]), to come back
+/// after the contents ([`second_visits`](WalkDirsOptions::second_visits)), to hand a value down the
+/// tree ([`with_state`](WalkDirsOptions::with_state)), or to walk on many threads
 /// ([`run_parallel`](Self::run_parallel)). To list a tree entry by entry, [`walk`](crate::walk())
 /// is shorter.
 ///
@@ -230,11 +229,12 @@ impl<S: Clone> WalkDirs<S> {
     /// use, but at least 8, because threads that wait for a disk need no core.
     ///
     /// Threads start on demand, so a small tree may get fewer closures (and results) than you asked
-    /// for: never make one wait for another. A narrow tree keeps few threads busy, because a
-    /// directory is read by one of them; to spread the files of a huge directory, send them over a
-    /// channel, as [a recipe](crate::recipes#work-on-each-file-on-all-cores) does. A new thread
-    /// inherits the CPU affinity and the signal mask of whichever thread starts it. If the system
-    /// refuses a thread, those that run walk the whole tree.
+    /// for: never make one wait for another. If the system refuses a thread, those that run walk
+    /// the whole tree. A new thread inherits the CPU affinity and the signal mask of the thread
+    /// that starts it, which can be any.
+    ///
+    /// One thread reads a directory, however large. To spread its files, send them over a channel,
+    /// as [a recipe](crate::recipes#work-on-each-file-on-all-cores) does.
     ///
     /// # Order
     ///
@@ -427,9 +427,9 @@ impl<S> WalkDirsOptions<S> {
     /// the wrong mode. At its second visit a directory has its own state again.
     ///
     /// A state with an [`Arc`](std::sync::Arc) in it carries sums up the tree: add at second
-    /// visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) and the example `du` do. To
-    /// count per top-level directory, set an `Arc` of a counter at depth 1, which the whole subtree
-    /// then shares. Descriptors in a state do not count for [`max_open`](Self::max_open).
+    /// visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) does, or set an `Arc` of a
+    /// counter at depth 1, which the whole subtree then shares. Descriptors in a state do not count
+    /// for [`max_open`](Self::max_open).
     ///
     /// If you catch a panic of the state's `clone`, the walk continues and misses nothing. A panic
     /// of its `drop` can swallow an error of the walk.
