@@ -23,6 +23,7 @@ pub(crate) mod stack;
 
 use crate::error::Error;
 use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entry::query_type;
 use entry_state::EntryState;
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
@@ -193,7 +194,15 @@ impl<T: Work> Cursor<T> {
         let Self { options, opener, stack, links, .. } = self;
         let top = stack.top();
         match opener.examine(opened, top.dir(), name) {
-            Err(Errno::XDEV) if options.same_mount && !state.is_named() => return Ok(None),
+            // At a mount point, this query answers for what is mounted there, so it never fails with
+            // `EXDEV`, unlike the lookup of a server.
+            Err(Errno::XDEV)
+                if options.same_mount
+                    && !state.is_named()
+                    && query_type(top.dir(), name) != Err(Errno::XDEV) =>
+            {
+                return Ok(None);
+            }
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);

@@ -295,8 +295,14 @@ fn walk_reads_again_without_lseek() {
 fn exdev_of_a_server_is_reported() {
     served("walks::hostile::exdev_of_a_server_is_reported", 60, || {
         let refused = Directory { refuses: Some((OPENDIR, EXDEV)), ..leaf() };
-        let server = Server::mount(vec![directory(vec![dir("a", refused)])]).unwrap();
+        let unseen = child("a", DT_DIR, Err(EXDEV)); // already its name is refused
+        let trees = [dir("a", refused), unseen].map(|child| directory(vec![child]));
+        let server = Server::mount(trees.to_vec()).unwrap();
         for same_mount in [false, true] {
+            let mut walk = WalkDirs::options().same_mount(same_mount).open(server.path(1)).unwrap();
+            assert_eq!(walk.next().unwrap().unwrap().count().unwrap(), 1);
+            assert_eq!(walk.next().unwrap_err().raw_os_error(), Some(EXDEV));
+            assert!(walk.next().unwrap().is_none());
             let mut walk = WalkDirs::options().same_mount(same_mount).open(server.path(0)).unwrap();
             assert_eq!(walk.next().unwrap().unwrap().count().unwrap(), 1);
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
