@@ -104,10 +104,10 @@ impl AskTypes {
     /// Returns what a walk asks that reads a directory whole. It needs no types where it `enters`
     /// nothing.
     pub(crate) fn of(end_marker: EndMarker, enters: bool) -> Self {
-        match enters {
-            false => Self::No,
-            true if end_marker.needs_queries() => Self::All,
-            true => Self::Unknown,
+        match (enters, end_marker.needs_queries()) {
+            (false, _) => Self::No,
+            (true, true) => Self::All,
+            (true, false) => Self::Unknown,
         }
     }
 }

@@ -102,7 +102,7 @@ fn levels(batch: Batch, count: usize, is_strange: bool, end: &Answer) -> Directo
         children.extend(names.map(|name| child(name, file_type, Ok(Node::File))));
         children.push(child("y", dir_type, Ok(Node::Directory(leaf()))));
         let cookie = is_strange.then_some(COOKIE);
-        Directory { batch, cookie, ..directory_that_ends(children, end.clone()) }
+        Directory { cookie, batch, ..directory_that_ends(children, end.clone()) }
     })
 }
 
@@ -127,7 +127,7 @@ fn closed_levels_keep_what_is_unread() {
                 (Order::Unsorted, Some(StatxFlags::INO), 0),
                 (Order::Bytes, Some(StatxFlags::INO), 2),
             ] {
-                let options = EntryWalk { order, mask, read_ahead, ..ENTRY_WALK };
+                let options = EntryWalk { order, read_ahead, mask, ..ENTRY_WALK };
                 let all = options.expected(server.path(0));
                 for (max_open, room) in [(4, 40), (1000, 40), (1000, 2), (1000, 4)] {
                     let options = EntryWalk { max_open, ..options };
