@@ -117,26 +117,44 @@ impl Directory {
 /// unmounted when this value is dropped.
 pub struct Server {
     point: Scratch,
-    reads: Arc<AtomicU64>,
+    counts: Arc<Counts>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The numbers of requests.
+#[derive(Default)]
+struct Counts {
+    reads: AtomicU64,
+    plus_reads: AtomicU64,
+    lookups: AtomicU64,
 }
 
 impl Server {
     /// Mounts the file system. The caller must have made a mount namespace.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
+        Self::serve(directories, None)
+    }
+
+    /// Mounts a file system that answers `READDIRPLUS`, and whose answers are valid for so many
+    /// seconds.
+    pub fn with_plus(directories: Vec<Directory>, seconds: u64) -> io::Result<Self> {
+        Self::serve(directories, Some(seconds))
+    }
+
+    fn serve(directories: Vec<Directory>, plus: Option<u64>) -> io::Result<Self> {
         let point = Scratch::new();
-        let reads = Arc::default();
+        let counts = Arc::default();
         let (sender, outcome) = mpsc::channel();
-        let (path, counter) = (point.path().to_owned(), Arc::clone(&reads));
+        let (path, counter) = (point.path().to_owned(), Arc::clone(&counts));
         let thread = thread::spawn(move || match connect(&path) {
             Ok(device) => {
                 sender.send(Ok(())).unwrap();
-                Session::new(device, Directory::of(directories), counter).serve();
+                Session::new(device, Directory::of(directories), counter, plus).serve();
             }
             Err(error) => sender.send(Err(error)).unwrap(),
         });
         outcome.recv().unwrap()?;
-        Ok(Self { point, reads, thread: Some(thread) })
+        Ok(Self { point, counts, thread: Some(thread) })
     }
 
     pub fn path(&self, directory: usize) -> PathBuf {
@@ -145,7 +163,13 @@ impl Server {
 
     /// Returns the number of `READDIR` requests so far.
     pub fn reads(&self) -> u64 {
-        self.reads.load(Relaxed)
+        self.counts.reads.load(Relaxed)
+    }
+
+    /// Returns the numbers of `READDIRPLUS`, `READDIR` and `LOOKUP` requests so far.
+    pub fn requests(&self) -> [u64; 3] {
+        let Counts { reads, plus_reads, lookups } = &*self.counts;
+        [plus_reads, reads, lookups].map(|count| count.load(Relaxed))
     }
 }
 

@@ -1,10 +1,11 @@
 //! The kernel's requests and the replies of the server.
 
-use super::{Answer, Batch, Directory, Node};
+use super::{Answer, Batch, Counts, Directory, Node};
 use crate::signals;
 use crate::support::fuse::{
     self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
-    RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at, words,
+    READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at,
+    words,
 };
 use libc::c_int;
 use std::collections::HashMap;
@@ -12,13 +13,16 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 const STATX: u32 = 52;
 
 const FOPEN_NONSEEKABLE: u32 = 1 << 2;
 
 const ROOT: u64 = 1;
+
+/// The bytes before each record of `READDIRPLUS`.
+const HEAD: usize = 128;
 
 pub struct Session {
     device: File,
@@ -31,8 +35,13 @@ pub struct Session {
     open: HashMap<u64, Open>,
     /// The requests that wait for an interruption.
     hung: Vec<u64>,
-    reads: Arc<AtomicU64>,
+    counts: Arc<Counts>,
+    /// The seconds for which answers are valid, if the server answers `READDIRPLUS`.
+    plus: Option<u64>,
 }
+
+/// A name and its record.
+type NamedRecord = (Vec<u8>, Vec<u8>);
 
 struct Open {
     directory: Directory,
@@ -43,10 +52,10 @@ struct Open {
 }
 
 impl Session {
-    pub fn new(device: File, root: Directory, reads: Arc<AtomicU64>) -> Self {
+    pub fn new(device: File, root: Directory, counts: Arc<Counts>, plus: Option<u64>) -> Self {
         let nodes = HashMap::from([(ROOT, Node::Directory(root))]);
         let (numbers, open, hung) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self { device, nodes, numbers, shifts: 0, open, hung, reads }
+        Self { device, nodes, numbers, shifts: 0, open, hung, counts, plus }
     }
 
     /// Replies to requests until the file system is unmounted.
@@ -65,17 +74,17 @@ impl Session {
         let (header, body) = request.split_at(40);
         let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), u64_at(header, 16));
         let answer = match operation {
-            INIT => Ok(init(MAX_PAGES)),
+            INIT => Ok(init(MAX_PAGES | self.plus.map_or(0, |_| READDIRPLUS_AUTO))),
             LOOKUP => {
+                self.counts.lookups.fetch_add(1, Relaxed);
                 let name = CStr::from_bytes_with_nul(body)
                     .expect("LOOKUP without a NUL at the end")
                     .to_bytes();
-                self.look_up(node, name)
-                    .map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
+                self.found(node, name)
             }
             GETATTR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
-                _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+                _ => Ok([longs(&[self.plus.unwrap_or(0), 0]), self.attributes(node)].concat()),
             },
             // After one refusal, the kernel does not request it again.
             STATX => match self.known(node) {
@@ -93,14 +102,26 @@ impl Session {
                 }
                 Node::File => unreachable!("OPENDIR of a file"),
             },
-            READDIR => {
-                self.reads.fetch_add(1, Relaxed);
+            READDIR | READDIRPLUS => {
+                let is_plus = operation == READDIRPLUS;
+                let Counts { reads, plus_reads, .. } = &*self.counts;
+                if is_plus { plus_reads } else { reads }.fetch_add(1, Relaxed);
+                let head_len = if is_plus { HEAD } else { 0 };
                 let open = self
                     .open
                     .get_mut(&u64_at(body, 0))
                     .expect("READDIR of a directory that is not open");
-                match open.read(u64_at(body, 8), u32_at(body, 16) as usize) {
-                    Ok(records) => Ok(records),
+                match open.read(u64_at(body, 8), u32_at(body, 16) as usize, head_len) {
+                    Ok(records) => {
+                        let mut reply = Vec::new();
+                        for (name, record) in records {
+                            let is_dot = matches!(&name[..], b"." | b"..");
+                            let head = (is_plus && !is_dot).then(|| self.found(node, &name).ok());
+                            reply.extend(head.flatten().unwrap_or_else(|| vec![0; head_len]));
+                            reply.extend(record);
+                        }
+                        Ok(reply)
+                    }
                     Err(Answer::Error(errno)) => Err(errno),
                     Err(Answer::Hang) => {
                         self.hung.push(unique);
@@ -149,6 +170,12 @@ impl Session {
         Ok(number)
     }
 
+    /// Returns the reply to the `LOOKUP` of `name`.
+    fn found(&mut self, directory: u64, name: &[u8]) -> Result<Vec<u8>, c_int> {
+        let (number, valid) = (self.look_up(directory, name)?, self.plus.unwrap_or(0));
+        Ok([longs(&[number, 0, valid, valid, 0]), self.attributes(number)].concat())
+    }
+
     fn attributes(&mut self, number: u64) -> Vec<u8> {
         let (mode, is_shifty) = match self.known(number) {
             Node::File => (libc::S_IFREG, false),
@@ -180,25 +207,31 @@ impl Session {
 }
 
 impl Open {
-    /// Returns the next records, at most `size` bytes of them. If the next answer is not a record,
-    /// returns that answer.
-    fn read(&mut self, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
+    /// Returns the next names and their records, at most `size` bytes of them with a head for each.
+    /// If the next answer is not a record, returns that answer.
+    fn read(
+        &mut self,
+        offset: u64,
+        size: usize,
+        head_len: usize,
+    ) -> Result<Vec<NamedRecord>, Answer> {
         let directory = self.directory.clone();
         let mut place = if directory.cookie.is_some() { self.place } else { offset };
         let mut left = match directory.batch {
             Batch::Full => u64::MAX,
             Batch::One => 1,
         };
-        let mut records = Vec::new();
+        let (mut records, mut len) = (Vec::new(), 0);
         while left > 0 {
             match (directory.answers)(place) {
                 Answer::Record(record) => {
                     let cookie = directory.cookie.map_or(place + 1, |cookie| cookie(place));
-                    let record = fuse::record(record.ino, cookie, &record.name, record.d_type);
-                    if records.len() + record.len() > size {
+                    let bytes = fuse::record(record.ino, cookie, &record.name, record.d_type);
+                    len += head_len + bytes.len();
+                    if len > size {
                         break;
                     }
-                    records.extend(record);
+                    records.push((record.name, bytes));
                     left -= 1;
                 }
                 Answer::Interruption | Answer::Hang if place < self.passed => {}

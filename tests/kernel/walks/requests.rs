@@ -1,0 +1,126 @@
+//! Counts the requests of each reader to a server that answers `READDIRPLUS`: names with metadata.
+//! The kernel goes on with it only as long as entries are queried while their directory is read.
+
+use crate::fuse::{Answer, Directory, Server, file_record, served};
+use lendir::{Buffer, Entries, Listing, Order, StatxFlags, Walk, WalkDirs, WalkOptions};
+use rustix::fd::AsFd;
+use std::path::Path;
+
+const MASK: StatxFlags = StatxFlags::BASIC_STATS;
+
+/// Reads a directory of files, and queries each entry if that is wanted. Returns the number of
+/// entries.
+type Reader = fn(&Path, bool) -> usize;
+
+/// Counts the entries of an iterator, and queries each.
+macro_rules! count {
+    ($entries:expr, $queries:expr) => {{
+        let (mut entries, mut count) = ($entries, 0);
+        while let Some(entry) = entries.next().unwrap() {
+            count += 1;
+            if $queries {
+                entry.statx(MASK).unwrap();
+            }
+        }
+        count
+    }};
+}
+
+fn walk(options: WalkOptions, dir: &Path, queries: bool) -> usize {
+    count!(options.open(dir).unwrap(), queries)
+}
+
+fn walk_dirs(mut listing: Option<Listing>, dir: &Path, queries: bool) -> usize {
+    let mut walk = WalkDirs::options().open(dir).unwrap();
+    let mut dir = walk.next().unwrap().unwrap();
+    let Some(listing) = &mut listing else { return count!(dir, queries) };
+    dir.read_into(listing).unwrap();
+    count(listing, &dir.fd(), queries)
+}
+
+fn listing(mut listing: Listing, dir: &Path, queries: bool) -> usize {
+    let dir = lendir::open(dir).unwrap();
+    listing.read(&dir).unwrap();
+    count(&listing, &dir, queries)
+}
+
+fn count(listing: &Listing, dir: &impl AsFd, queries: bool) -> usize {
+    for entry in listing.iter().filter(|_| queries) {
+        entry.in_dir(dir).statx(MASK).unwrap();
+    }
+    listing.len()
+}
+
+fn sorted() -> WalkOptions {
+    Walk::options().order(Order::Bytes)
+}
+
+/// What the kernel fetches with the names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// The caller queries each entry between two batches.
+    Caller,
+    /// The reader queries each entry after its batch.
+    Mask,
+    /// The reader reads the whole directory before the caller can query an entry.
+    Late,
+}
+
+const READERS: [(&str, Asks, Reader); 12] = [
+    ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
+    ("Entries", Asks::Caller, |dir, queries| {
+        let (dir, mut buffer) = (lendir::open(dir).unwrap(), Buffer::new());
+        count!(Entries::new(&dir, &mut buffer), queries)
+    }),
+    ("walk", Asks::Caller, |dir, queries| walk(Walk::options(), dir, queries)),
+    ("walk_dirs", Asks::Caller, |dir, queries| walk_dirs(None, dir, queries)),
+    ("walk, mask", Asks::Mask, |dir, queries| walk(Walk::options().statx(MASK), dir, queries)),
+    ("walk, sorted, mask", Asks::Mask, |dir, queries| walk(sorted().statx(MASK), dir, queries)),
+    ("walk, read_ahead, mask", Asks::Mask, |dir, queries| {
+        walk(sorted().statx(MASK).read_ahead(2), dir, queries)
+    }),
+    ("Listing, mask", Asks::Mask, |dir, queries| {
+        listing(Listing::new().with_statx(MASK), dir, queries)
+    }),
+    ("walk_dirs, read_into, mask", Asks::Mask, |dir, queries| {
+        walk_dirs(Some(Listing::new().with_statx(MASK)), dir, queries)
+    }),
+    ("walk, sorted", Asks::Late, |dir, queries| walk(sorted(), dir, queries)),
+    ("Listing", Asks::Late, |dir, queries| listing(Listing::new(), dir, queries)),
+    ("walk_dirs, read_into", Asks::Late, |dir, queries| {
+        walk_dirs(Some(Listing::new()), dir, queries)
+    }),
+];
+
+/// Where entries are queried while their directory is read, no entry takes a request of its own.
+/// Where names alone are read, the kernel fetches metadata only with the first batch, which is its
+/// own choice.
+#[test]
+fn no_reader_loses_readdirplus() {
+    served("walks::requests::no_reader_loses_readdirplus", 120, || {
+        let directory = |count| {
+            Directory::of_files(move |place| {
+                if place < count { file_record(format!("{place:07}")) } else { Answer::End }
+            })
+        };
+        for ((name, asks, read), queries) in
+            READERS.into_iter().flat_map(|reader| [(reader, false), (reader, true)])
+        {
+            for count in [1000, 4000] {
+                let server = Server::with_plus(vec![directory(count)], 60).unwrap();
+                assert_eq!(read(&server.path(0), queries) as u64, count);
+                let requests = server.requests();
+                // A batch of an old kernel is a page. One `LOOKUP` finds the directory.
+                let most = match asks {
+                    Asks::Late if queries => [1, count / 60 + 2, count],
+                    Asks::Caller if queries => [count / 16 + 2, 2, 10],
+                    Asks::Mask => [count / 16 + 2, 2, 10],
+                    _ => [1, count / 60 + 2, 1],
+                };
+                let is_kept = requests.iter().zip(most).all(|(count, most)| *count <= most);
+                let what = format!("{name}, queries {queries}, {count} entries");
+                assert!(is_kept, "{what}: {requests:?} of PLUS, READDIR, LOOKUP, {most:?} allowed");
+            }
+        }
+    });
+}
