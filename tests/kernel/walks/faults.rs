@@ -2,7 +2,7 @@
 
 use crate::errnos::ERRNOS;
 use crate::report::{Report, SORTED, SORTED_WALK, comb};
-use crate::support::options::TestOptions;
+use crate::support::options::{EntryWalk, TestOptions};
 use crate::support::process::as_nobody;
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
@@ -10,6 +10,7 @@ use crate::support::visits::{
     Visit, What, assert_nothing_is_lost_silently, directories, errors, errors_between,
 };
 use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
+use lendir::{Order, StatxFlags};
 use libc::{EACCES, EINTR, EMFILE, ENFILE, ENOENT, ENOSYS, EPERM, EXDEV, c_int, c_long};
 use rustix::thread::gettid;
 use std::fs::{self, Permissions};
@@ -35,6 +36,8 @@ struct Fault<'a> {
     has_types: bool,
     /// The numbers of threads that read ahead, for a `Walk`. A `WalkDirs` has none.
     ahead: &'a [usize],
+    /// Whether the walk queries the metadata of each entry.
+    has_mask: bool,
 }
 
 fn faults(calls: &[c_long]) -> impl Iterator<Item = (c_long, c_int)> {
@@ -53,8 +56,9 @@ fn walk_dirs_reports_each_failed_call_once() {
             let options = TestOptions { second_visits, is_on_one_mount, ..SORTED };
             let all: Vec<_> = options.expected_visits(tree).collect();
             for (call, errno) in faults(&CALLS) {
-                let fault =
-                    Fault { call, errno, all: &all, is_on_one_mount, has_types, ahead: &[] };
+                let all = &all[..];
+                let (ahead, has_mask) = (&[][..], false);
+                let fault = Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_mask };
                 fault.check(&format!("{options:?}"), |_, fails| {
                     let mut run = options.begin(tree);
                     fault.set(fails);
@@ -72,20 +76,36 @@ fn walk_dirs_reports_each_failed_call_once() {
 fn walk_reports_each_failed_call_once() {
     let calls = [&CALLS[..], &[FSTATFS]].concat();
     trapped("walks::faults::walk_reports_each_failed_call_once", &calls, |tree| {
-        comb(tree, 5);
-        let all = SORTED_WALK.expected(tree);
-        for number in 0..4 {
-            let [is_on_one_mount, has_types] = [1, 2].map(|bit| number & bit != 0);
-            let options = SORTED_WALK.build().same_mount(is_on_one_mount);
+        let [small, large] = ["small", "large"].map(|name| tree.join(name));
+        comb(&small, 5);
+        comb(&large, 5);
+        // More than one batch, of which only the first is read before a level is closed.
+        for depth in 0..2 {
+            let names = (0..120).map(|number| format!("{}{number:0250}", "d/".repeat(depth)));
+            make(&large, &names.collect::<Vec<_>>());
+        }
+        let masked = EntryWalk { mask: Some(StatxFlags::BASIC_STATS), ..SORTED_WALK };
+        let unsorted = EntryWalk { order: Order::Unsorted, ..SORTED_WALK };
+        for (tree, walk, is_on_one_mount, has_types) in [
+            (&small, SORTED_WALK, false, false),
+            (&small, SORTED_WALK, false, true),
+            (&small, SORTED_WALK, true, false),
+            (&small, SORTED_WALK, true, true),
+            (&small, masked, false, false),
+            (&small, masked, false, true),
+            (&large, unsorted, false, true),
+        ] {
+            let all = walk.expected(tree);
+            let options = walk.build().same_mount(is_on_one_mount);
             for (call, errno) in faults(&calls) {
-                let fault =
-                    Fault { call, errno, all: &all, is_on_one_mount, has_types, ahead: &[2] };
+                let (all, ahead, has_mask) = (&all[..], &[2][..], walk.mask.is_some());
+                let fault = Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_mask };
                 let read = |ahead, fails| {
                     let root = lendir::open(tree).unwrap();
                     fault.set(fails);
-                    SORTED_WALK.rest(&mut options.clone().read_ahead(ahead).from_fd(root, tree))
+                    walk.rest(&mut options.clone().read_ahead(ahead).from_fd(root, tree))
                 };
-                fault.check("a `Walk`", read);
+                fault.check(&format!("{walk:?}"), read);
                 let own = gettid();
                 for every in [1, 2, 3] {
                     let fails = move |number| {
@@ -158,8 +178,8 @@ impl Fault<'_> {
             // A level is closed, or the directory cannot be opened. Without mounts, there is no
             // error.
             (OPENAT2, EMFILE | ENFILE) | (STATX, ENOSYS | EPERM) => failed,
-            // Most are queries of types, which the opening tells, too.
-            (STATX, _) if !self.has_types => failed,
+            // Most are queries of types, which the opening tells, too, or of the mask.
+            (STATX, _) if !self.has_types || self.has_mask => failed,
             // The second one is of `..`, and the level is then reopened by name.
             (STATX, _) => calls / 2,
             _ => calls,
