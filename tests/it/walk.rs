@@ -11,14 +11,14 @@ use crate::support::requests::About;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree, chmod};
 use crate::support::visits::Visit;
-use lendir::{Order, Walk, walk};
+use lendir::{Order, StatxFlags, Walk, walk};
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Compares a walk with its model: in each order, with few descriptors, and with threads that read
-/// ahead. Returns the items in the kernel's order.
+/// Compares a walk with its model: in each order, with few descriptors, with threads that read
+/// ahead, and with metadata. Returns the items in the kernel's order.
 fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Visit> {
     for order in ORDERS {
         let few: &[_] = if order == Order::Unsorted {
@@ -27,8 +27,10 @@ fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Visit> {
             &[]
         };
         for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
-            let options = EntryWalk { order, max_open, read_ahead, ..options };
-            assert_eq!(options.read(root), options.expected(root), "{what}, {options:?}");
+            for mask in [None, Some(StatxFlags::INO)] {
+                let options = EntryWalk { order, max_open, read_ahead, mask, ..options };
+                assert_eq!(options.read(root), options.expected(root), "{what}, {options:?}");
+            }
         }
     }
     options.expected(root)

@@ -7,8 +7,8 @@ use crate::support::process::leave_room;
 use crate::support::scan::ORDERS;
 use crate::support::strace::{Counted, total, totals};
 use crate::support::tree::{self, Tree};
-use lendir::{Order, Walk};
-use std::fs;
+use lendir::{Listing, Order, StatxFlags, Walk};
+use std::fs::{self, File};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -67,6 +67,29 @@ fn memory_grows_with_the_pending_entries() {
             "{shape}: {taken} of {costs:?}, {promised} promised"
         );
     }
+}
+
+/// Four times as many entries in one directory take no more memory, even if each is queried when it
+/// is read. A listing takes more.
+#[test]
+fn memory_does_not_grow_with_a_directory() {
+    const MASK: StatxFlags = StatxFlags::BASIC_STATS;
+    let taken = [9000, 36_000].map(|count| {
+        let tree = Tree::new(|at| {
+            (0..count).for_each(|number| drop(File::create(at.join(format!("{number:050}")))));
+        });
+        let walks = [Walk::options(), Walk::options().statx(MASK)].map(|options| {
+            let mut walk = options.open(tree.path()).unwrap();
+            let costs = allocated(|| assert_eq!(read(&mut walk, usize::MAX), count));
+            costs.bytes - costs.freed
+        });
+        let mut listing = Listing::new();
+        let costs = allocated(|| listing.read(lendir::open(tree.path()).unwrap()).unwrap());
+        (walks, costs.bytes - costs.freed)
+    });
+    let [(few, few_listed), (many, many_listed)] = taken;
+    assert!((0..2).all(|index| many[index] <= few[index] * 5 / 4), "{taken:?}");
+    assert!(many_listed > 2 * few_listed && many[0] < many_listed / 2, "{taken:?}");
 }
 
 /// A directory takes three or four calls, and a level that is closed up to five more.
