@@ -367,13 +367,10 @@ impl<'a> Entry<'a> {
     /// On a network file system, a smaller `mask` can save a request to the server.
     #[doc(alias("btime", "created", "size"))]
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        match self.record {
-            Record::Kept { statx: Some((kept, asked)), .. } if asked.contains(mask) => {
-                return Ok(*kept);
-            }
-            _ => {}
-        }
-        let statx = self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?;
+        let statx = match self.record {
+            Record::Kept { statx: Some((kept, asked)), .. } if asked.contains(mask) => *kept,
+            _ => self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?,
+        };
         if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
             self.note_type(FileType::from_raw_mode(statx.stx_mode.into()));
         }

@@ -164,6 +164,26 @@ fn closed_levels_keep_what_is_unread() {
     });
 }
 
+/// The walk does not open what `statx` has told the caller to be a file, whether the call asked or
+/// had the answer from the mask.
+#[test]
+fn kept_answer_tells_the_type_as_a_query_does() {
+    served("walks::walk::kept_answer_tells_the_type_as_a_query_does", 60, || {
+        let server =
+            Server::mount(vec![directory(vec![child("a", DT_DIR, Ok(Node::File))])]).unwrap();
+        for (mask, queries) in [(false, true), (true, true), (false, false), (true, false)] {
+            let options = Walk::options();
+            let options = if mask { options.statx(StatxFlags::INO) } else { options };
+            let mut walk = options.open(server.path(0)).unwrap();
+            let entry = walk.next().unwrap().unwrap();
+            if queries {
+                entry.statx(StatxFlags::TYPE).unwrap();
+            }
+            assert_eq!(walk.next().is_err(), !queries, "mask {mask}");
+        }
+    });
+}
+
 /// Types that the directory does not list are asked for once, and not at the greatest depth, where
 /// nothing is entered.
 #[test]
