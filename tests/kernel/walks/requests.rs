@@ -66,7 +66,7 @@ enum Asks {
     Late,
 }
 
-const READERS: [(&str, Asks, Reader); 12] = [
+const READERS: [(&str, Asks, Reader); 13] = [
     ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
     ("Entries", Asks::Caller, |dir, queries| {
         let (dir, mut buffer) = (lendir::open(dir).unwrap(), Buffer::new());
@@ -84,6 +84,18 @@ const READERS: [(&str, Asks, Reader); 12] = [
     }),
     ("walk_dirs, read_into, mask", Asks::Mask, |dir, queries| {
         walk_dirs(Some(Listing::new().with_statx(MASK)), dir, queries)
+    }),
+    ("run_parallel, read_into, mask", Asks::Mask, |dir, queries| {
+        let walk = WalkDirs::options().open(dir).unwrap();
+        let parts = walk.run_parallel(2, |worker| {
+            let (mut listing, mut entries) = (Listing::new().with_statx(MASK), 0);
+            while let Some(mut dir) = worker.next().unwrap() {
+                dir.read_into(&mut listing).unwrap();
+                entries += count(&listing, &dir.fd(), queries);
+            }
+            entries
+        });
+        parts.into_iter().sum()
     }),
     ("walk, sorted", Asks::Late, |dir, queries| walk(sorted(), dir, queries)),
     ("Listing", Asks::Late, |dir, queries| listing(Listing::new(), dir, queries)),

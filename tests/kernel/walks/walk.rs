@@ -164,6 +164,21 @@ fn closed_levels_keep_what_is_unread() {
     });
 }
 
+#[test]
+fn endless_directory_yields() {
+    served("walks::walk::endless_directory_yields", 60, || {
+        let endless = Directory::of_files(|place| record(format!("{place:050}"), DT_UNKNOWN));
+        let server = Server::mount(vec![endless]).unwrap();
+        let mut walk = lendir::walk(server.path(0)).unwrap();
+        for number in 0..20_000 {
+            let entry = walk.next().unwrap().unwrap();
+            assert_eq!(entry.name(), format!("{number:050}").as_bytes());
+            entry.skip_subtree(); // its type is not asked for
+            assert!(!entry.is_last() && server.requests()[2] <= 1);
+        }
+    });
+}
+
 /// The walk does not open what `statx` has told the caller to be a file, whether the call asked or
 /// had the answer from the mask.
 #[test]
