@@ -1,4 +1,4 @@
-//! A test of a `Listing` while the allocator refuses memory.
+//! A test of a `Listing` and a `Walk` while the allocator refuses memory.
 //!
 //! This test runs alone in its process, because its allocator refuses memory to every thread. No
 //! other test belongs here.
@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
 
-use lendir::{Buffer, Entries, Error, Listing, Order};
+use lendir::{Buffer, Entries, Error, Listing, Order, StatxFlags, Walk};
 use rustix::fs::{SeekFrom, seek};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
@@ -105,6 +105,40 @@ fn each_refused_allocation_is_an_error() {
         }
     }
     one_refusal_and_two_readings();
+    one_refusal_amid_a_walk();
+}
+
+/// Checks that a `Walk` that gets no memory for its next batch yields the entries that it has, and
+/// then the error.
+fn one_refusal_amid_a_walk() {
+    let dir = Directory::new(4 * COUNT, |_| 60);
+    for mask in [None, Some(StatxFlags::INO)] {
+        let options = mask.map_or(Walk::options(), |mask| Walk::options().statx(mask));
+        for number in 1.. {
+            let mut walk = options.clone().from_fd(dir.fd.try_clone().unwrap(), "");
+            assert_eq!(walk.next().unwrap().unwrap().name(), dir.all[0].name);
+            let ((count, error), was_refused) = refused(number, false, || {
+                let mut all = dir.all.iter().skip(1);
+                loop {
+                    match walk.next() {
+                        Ok(None) => break (all.len(), None),
+                        Ok(Some(entry)) => assert_eq!(entry.name(), all.next().unwrap().name),
+                        Err(error) => break (all.len(), Some(error)),
+                    }
+                }
+            });
+            assert!(walk.next().unwrap().is_none(), "the walk continues after its error");
+            if let Some(error) = error {
+                assert_eq!((error.kind(), was_refused), (io::ErrorKind::OutOfMemory, true));
+                // With a mask, only answers may be lost.
+                let least = usize::from(mask.is_none());
+                assert!((least..4 * COUNT - 300).contains(&count), "{count} entries are left");
+            } else {
+                assert!(count == 0 && !was_refused && number > 3, "{number}, {count} are left");
+                break;
+            }
+        }
+    }
 }
 
 /// Checks that a listing still reads and sorts other directories after a refusal, when only a part
