@@ -13,9 +13,8 @@
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use lendir::{Dir, FileType, ListedEntry, Listing, OFlags, Order, WalkDirs, Worker};
+use lendir::{Dir, FileType, ListedEntry, Listing, Order, WalkDirs, Worker};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -83,7 +82,7 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
         }
         let len = path.len();
         for entry in &listing {
-            let file_type = match entry.file_type(dir.fd()) {
+            let file_type = match entry.in_dir(&dir.fd()).file_type() {
                 Ok(file_type) => file_type,
                 Err(error) => {
                     report(&error);
@@ -94,7 +93,9 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
             path.extend_from_slice(entry.name());
             match file_type {
                 FileType::Directory if !is_excluded(dir.state(), &path, entry.name(), true) => {
-                    dir.enter(entry.name());
+                    if let Err(error) = dir.enter_name(entry.name()) {
+                        report(&error);
+                    }
                 }
                 FileType::RegularFile if !is_excluded(dir.state(), &path, entry.name(), false) => {
                     lines.extend_from_slice(&path);
@@ -113,8 +114,7 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
 
 fn read_rules(dir: &Dir<State>, entry: ListedEntry) -> io::Result<Gitignore> {
     let mut text = Vec::new();
-    let file = entry.open(dir.fd(), OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
-    File::from(file).read_to_end(&mut text)?;
+    entry.in_dir(&dir.fd()).open_file()?.read_to_end(&mut text)?;
     let mut rules = GitignoreBuilder::new(dir.path());
     for line in String::from_utf8_lossy(&text).lines() {
         rules.add_line(None, line).map_err(io::Error::other)?;
