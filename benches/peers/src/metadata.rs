@@ -6,7 +6,7 @@
 use crate::fuse::{self, POINT, Server, Service, Shape};
 use crate::programs::run;
 use jwalk::{Parallelism, WalkDirGeneric};
-use lendir::{Order, StatxFlags, Walk, WalkDirs, WalkOptions};
+use lendir::{Listing, Order, StatxFlags, Walk, WalkDirs, WalkOptions};
 use lendir_benches::Arguments;
 use lendir_benches::directories::roots;
 use lendir_benches::ratio::time;
@@ -41,11 +41,19 @@ enum Count {
     Output(fn(&str) -> u64),
 }
 
-const WAYS: [Way; 14] = [
+const WAYS: [Way; 19] = [
     here("walk", |root| walk(&Walk::options(), root)),
     here("walk, sorted", |root| walk(&sorted(), root)),
     here("walk, sorted, 16 helpers", |root| walk(&sorted().read_ahead(THREADS), root)),
-    // With a mask: `sorted().statx(SIZE)`, and the same with `read_ahead(THREADS)`.
+    here("walk, mask", |root| walk(&Walk::options().statx(SIZE), root)),
+    here("walk, sorted, mask", |root| walk(&sorted().statx(SIZE), root)),
+    here("walk, sorted, mask, 16 helpers", |root| {
+        walk(&sorted().statx(SIZE).read_ahead(THREADS), root)
+    }),
+    here("Listing", |root| listings(Listing::with_order(Order::Unsorted), root)),
+    here("Listing, mask", |root| {
+        listings(Listing::with_order(Order::Unsorted).with_statx(SIZE), root)
+    }),
     here("walk_dirs", |root| walk_dirs(lendir::Buffer::DEFAULT_CAPACITY, root)),
     here("walk_dirs, 1 MiB", |root| walk_dirs(1 << 20, root)),
     here("run_parallel, 16 threads", run_parallel),
@@ -100,6 +108,17 @@ fn walk_dirs(buffer_capacity: usize, root: &Path) -> u64 {
     while let Some(mut dir) = tree.next().expect("cannot open a directory of the tree") {
         while let Some(entry) = dir.next().expect("cannot read the directory") {
             count += has_size(entry.statx(SIZE));
+        }
+    }
+    count
+}
+
+fn listings(mut listing: Listing, root: &Path) -> u64 {
+    let (mut tree, mut count) = (lendir::walk_dirs(root).expect("cannot open the root"), 0);
+    while let Some(mut dir) = tree.next().expect("cannot open a directory of the tree") {
+        dir.read_into(&mut listing).expect("cannot read the directory");
+        for entry in &listing {
+            count += has_size(entry.in_dir(&dir.fd()).statx(SIZE));
         }
     }
     count
