@@ -1,4 +1,5 @@
-//! Compares sorted walks of trees whose caches are warm, in wall time and in processor time.
+//! Compares sorted walks of trees whose caches are warm, in wall time and in processor time: alone,
+//! and beside busy processes, which preempt a walk so that its calls seem to wait.
 
 use crate::walkers::{jwalk_sorted, read_ahead};
 use lendir_benches::Arguments;
@@ -7,10 +8,12 @@ use lendir_benches::trees::Fixture;
 use lendir_benches::walkers::{cores, walked_bytes};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 const TITLE: &str = "In order, warm";
 const ROUNDS: usize = 15;
+const BUSY_COUNT: usize = 8;
 
 struct Contender {
     name: &'static str,
@@ -44,9 +47,20 @@ fn seconds(clock: ClockId) -> f64 {
 pub fn table(arguments: &Arguments) -> String {
     let contenders = contenders();
     let mut rows = String::new();
-    for fixture in [Fixture::System("/usr"), Fixture::Small, Fixture::Many] {
-        if arguments.ask_for(TITLE, &fixture.label()) {
-            rows += &row(fixture, &contenders, arguments.has("--test"));
+    for (fixture, busy_count) in [
+        (Fixture::System("/usr"), 0),
+        (Fixture::System("/usr"), BUSY_COUNT),
+        (Fixture::Small, 0),
+        (Fixture::Many, 0),
+    ] {
+        let label = match busy_count {
+            0 => fixture.label(),
+            _ => format!("{}, beside {busy_count} busy processes", fixture.label()),
+        };
+        if arguments.ask_for(TITLE, &label) {
+            let busy: Vec<_> = (0..busy_count).map(|_| Busy::start()).collect();
+            rows += &row(&label, fixture, &contenders, arguments.has("--test"));
+            drop(busy);
         }
     }
     if rows.is_empty() {
@@ -60,8 +74,25 @@ pub fn table(arguments: &Arguments) -> String {
     )
 }
 
+/// A process that computes until it is dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn start() -> Self {
+        let child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        Self(child.expect("cannot start a shell"))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Returns the medians of rounds in which the contenders take turns.
-fn row(fixture: Fixture, contenders: &[Contender], is_test: bool) -> String {
+fn row(label: &str, fixture: Fixture, contenders: &[Contender], is_test: bool) -> String {
     let tree = fixture.make();
     let all = walkdir::WalkDir::new(tree.path()).min_depth(1).into_iter();
     let answer: u64 =
@@ -79,7 +110,7 @@ fn row(fixture: Fixture, contenders: &[Contender], is_test: bool) -> String {
             }
         }
     }
-    println!("{TITLE}: {}: all {} answers are right", tree.label, contenders.len());
+    println!("{TITLE}: {label}: all {} answers are right", contenders.len());
     let medians: Vec<_> = seen
         .into_iter()
         .map(|seen| {
@@ -94,5 +125,5 @@ fn row(fixture: Fixture, contenders: &[Contender], is_test: bool) -> String {
         medians[1..].iter().map(|[one, two]| format!("{:.2}, {:.2}", one / wall, two / processor));
     let cells: Vec<_> =
         [format!("{}, {}", time(wall), time(processor))].into_iter().chain(ratios).collect();
-    format!("| {} | {} |\n", tree.label, cells.join(" | "))
+    format!("| {label} | {} |\n", cells.join(" | "))
 }
