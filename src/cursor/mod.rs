@@ -213,7 +213,7 @@ impl<T: Work> Cursor<T> {
                 return Ok(Some(child));
             }
         }
-        match opener.follow(top.dir(), name) {
+        match opener.follow(top.dir(), top.end_marker, name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the target is a file, or gone
             Err(Errno::XDEV) if options.same_mount && !state.is_named() => Ok(None),
             followed => {

@@ -60,9 +60,8 @@ impl Root {
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
         let flags =
             flags | if follow_root_links { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
-        let found = OpenDir::open(|extra| {
-            name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra))
-        })?;
+        let open = |extra| name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra));
+        let found = OpenDir::open(open, OpenDir::query)?;
         Ok(Self { found, parent: parent.map(Arc::new) })
     }
 }
@@ -84,10 +83,14 @@ pub(crate) struct OpenDir {
 }
 
 impl OpenDir {
-    /// Opens a directory by `open`, which takes additional flags.
-    fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+    /// Opens a directory by `open`, which takes additional flags. If that can be read, `query` asks
+    /// for its end marker.
+    fn open(
+        open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+        query: impl FnOnce(OwnedFd) -> Self,
+    ) -> Result<Self, Errno> {
         open(OFlags::empty())
-            .map(Self::query)
+            .map(query)
             .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
@@ -194,9 +197,18 @@ impl Opener {
 
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
     /// `EXDEV` for another mount under `same_mount`.
-    pub(crate) fn follow(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OpenDir, Errno> {
-        let flags = raw_open::DIRECTORY | self.flags;
-        let found = OpenDir::open(|extra| raw_open::at(dir, name, flags | extra))?;
+    pub(crate) fn follow(
+        self,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        name: &CStr,
+    ) -> Result<OpenDir, Errno> {
+        let open = |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.flags | extra);
+        let query = |target: OwnedFd| {
+            let end_marker = end_marker.of_target(dir, target.as_fd());
+            OpenDir { dir: target, end_marker, unreadable: None }
+        };
+        let found = OpenDir::open(open, query)?;
         self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }
 

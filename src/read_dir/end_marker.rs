@@ -40,6 +40,9 @@ impl EndMarker {
     /// No marker, on NFS 3.
     const NFS3: Self = Self(1 << 62);
 
+    /// No marker, on NFS 4.
+    const NFS4: Self = Self(1 << 61);
+
     /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
     /// none, or [`UNKNOWN`](Self::UNKNOWN) if `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
@@ -54,8 +57,20 @@ impl EndMarker {
             Ok(FileSystem::BTRFS) => i32::MAX as u64 | FIXED,
             Ok(FileSystem::OVERLAY) | Err(_) => FIXED,
             Ok(FileSystem::NFS) if is_nfs3(dir.as_fd()) => return Self::NFS3,
+            Ok(FileSystem::NFS) => return Self::NFS4,
             _ => 0,
         })
+    }
+
+    /// Returns the marker of `target`, which may be on the same mount as `dir`, whose marker this
+    /// is. On NFS, that saves a request and a look at all mounts.
+    pub(crate) fn of_target(self, dir: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Self {
+        let is_same = || mount_id(dir).is_some_and(|mount| Some(mount) == mount_id(target));
+        if self.is_nfs() && is_same() { self } else { Self::of(target) }
+    }
+
+    fn is_nfs(self) -> bool {
+        matches!(self, Self::NFS3 | Self::NFS4)
     }
 
     /// Returns `true` on NFS 3, whose plain listings lack the types. The kernel lists them together
@@ -71,7 +86,7 @@ impl EndMarker {
     }
 
     pub(crate) fn is(self, cookie: u64) -> bool {
-        cookie == self.0 & !FIXED && cookie != 0 && self != Self::NFS3
+        cookie == self.0 & !FIXED && cookie != 0 && !self.is_nfs()
     }
 
     /// Returns `true` if a directory may end where it ended when it was opened, until a seek: on
@@ -85,8 +100,7 @@ impl EndMarker {
 /// mount up in mountinfo, whose lines are `id parent device root at options [optional] - type ...`.
 #[cold]
 fn is_nfs3(dir: BorrowedFd<'_>) -> bool {
-    let statx = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
-    let Ok(id) = statx.map(|statx| statx.stx_mnt_id.to_string()) else { return false };
+    let Some(id) = mount_id(dir).map(|id| id.to_string()) else { return false };
     let Ok(mounts) = fs::read("/proc/self/mountinfo") else { return false };
     mounts.split(|byte| *byte == b'\n').any(|line| {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -95,11 +109,18 @@ fn is_nfs3(dir: BorrowedFd<'_>) -> bool {
     })
 }
 
+/// Returns the id of the mount that `dir` is on, since Linux 5.8.
+fn mount_id(dir: BorrowedFd<'_>) -> Option<u64> {
+    let statx = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    (statx.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(statx.stx_mnt_id)
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::{Dir, Listing, Order, Walk, WalkOptions};
     use std::cell::Cell;
     use std::fs::{File, create_dir};
+    use std::os::unix::fs::symlink;
 
     thread_local! {
         /// Whether each directory that this thread opens counts as one on NFSv3.
@@ -147,5 +168,24 @@ pub(crate) mod tests {
                 assert_eq!(QUERY_COUNT.get(), count, "{name}, NFSv3: {is_nfs3}");
             }
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads directories")]
+    fn target_of_a_link_is_on_nfs3_like_the_link() {
+        let made = tempfile::tempdir().unwrap();
+        for name in ["links", "target"] {
+            create_dir(made.path().join(name)).unwrap();
+        }
+        File::create_new(made.path().join("target/file")).unwrap();
+        symlink("../target", made.path().join("links/link")).unwrap();
+        IS_NFS3.set(true);
+        let mut walk = crate::walk(made.path().join("links")).unwrap();
+        IS_NFS3.set(false);
+        QUERY_COUNT.set(0);
+        while let Some(entry) = walk.next().unwrap() {
+            entry.follow();
+        }
+        assert_eq!(QUERY_COUNT.get(), 2, "of the link, and of the file");
     }
 }
