@@ -587,12 +587,19 @@ pub struct WalkOptions {
     order: Order,
     mask: Option<StatxFlags>,
     read_ahead: usize,
+    is_eager: bool,
 }
 
 /// Same as [`Walk::options`].
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { options: Options::default(), order: Order::Unsorted, mask: None, read_ahead: 0 }
+        Self {
+            options: Options::default(),
+            order: Order::Unsorted,
+            mask: None,
+            read_ahead: 0,
+            is_eager: false,
+        }
     }
 }
 
@@ -819,11 +826,20 @@ impl WalkOptions {
         self
     }
 
+    /// Makes the threads of [`read_ahead`](Self::read_ahead) work even where no call waits, so that
+    /// tests see them work.
+    #[doc(hidden)]
+    pub fn eager(mut self) -> Self {
+        self.is_eager = true;
+        self
+    }
+
     fn begin(self, roots: Roots, path: &Path) -> Walk {
-        let Self { options, order, mask, read_ahead } = self;
+        let Self { options, order, mask, read_ahead, is_eager } = self;
         let mut cursor = Cursor::new(options);
         cursor.begin(roots, path);
-        let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, mask, &options));
+        let ahead =
+            (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, mask, is_eager, &options));
         cursor.free_descriptor = ahead.as_ref().map(ReadAhead::free_descriptor);
         let listing = Listing::with_order(order).with_mask(mask);
         Walk { cursor, listing, state: None, updates: EntryUpdates::default(), ahead }

@@ -61,6 +61,8 @@ const MAX_BYTES: usize = 256 * 1024;
 const FAST_MICROS: usize = 60;
 /// The time that each entry adds. Most add 0.1 to 0.5.
 const ENTRY_MICROS: usize = 1;
+/// The time of an entry that is also queried, as a multiple.
+const QUERIED_COST: usize = 4;
 /// The cost of a directory that is read ahead in vain, in microseconds. A directory that took `t`
 /// microseconds permits `t / COST_MICROS` others to be read ahead.
 const COST_MICROS: usize = 4;
@@ -69,8 +71,9 @@ const COST_MICROS: usize = 4;
 const MAX_BUDGET: usize = 1024;
 /// The cost of starting a thread, in directories.
 const START_COST: usize = 25;
-/// Whether each directory counts as one that waited, so that tests use the threads.
-const EVERY_DIRECTORY_WAITS: bool = cfg!(any(debug_assertions, lendir_shuttle));
+/// The number of slow directories among the last eight from which on calls seem to wait. A thread
+/// that is preempted makes one directory slow, and hundreds after it are not.
+const SLOW_COUNT: u32 = 2;
 
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
@@ -86,6 +89,10 @@ struct Shared {
     max_depth: usize,
     /// The number of directories that may be read ahead before another one waits.
     budget: AtomicUsize,
+    /// Which of the last eight directories were slow: a bit for each, the lowest for the last.
+    recent: AtomicUsize,
+    /// Whether each directory counts as one that waited, so that tests use the threads.
+    is_eager: bool,
     /// Whether reading ahead has ended: the `ReadAhead` is being dropped, or the system has refused
     /// a descriptor and none could be closed.
     is_over: Arc<AtomicBool>,
@@ -172,6 +179,7 @@ impl ReadAhead {
         threads: usize,
         order: Order,
         mask: Option<StatxFlags>,
+        is_eager: bool,
         options: &Options,
     ) -> Self {
         let state = State {
@@ -185,6 +193,9 @@ impl ReadAhead {
             flags: options.flags,
             max_depth: options.max_depth,
             budget: AtomicUsize::new(0),
+            // So that the first eager directory counts.
+            recent: AtomicUsize::new(usize::from(is_eager)),
+            is_eager,
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
             state: Mutex::new(state),
@@ -382,13 +393,19 @@ fn now() -> Duration {
     read_clock(ClockId::Monotonic).unwrap_or_default()
 }
 
-/// Returns the budget after a directory with so many entries was read in this time.
-fn next_budget(budget: usize, micros: usize, entry_count: usize) -> usize {
-    if micros > FAST_MICROS + ENTRY_MICROS * entry_count {
-        budget.max(micros / COST_MICROS).min(MAX_BUDGET)
-    } else {
+/// Returns the budget, and which of the last eight directories were slow, after a directory with so
+/// many entries was read in this time.
+fn next_budget(budget: usize, recent: usize, micros: usize, entry_count: usize) -> (usize, usize) {
+    let is_slow = micros > FAST_MICROS + ENTRY_MICROS * entry_count;
+    let recent = (recent << 1 | usize::from(is_slow)) & 0xff;
+    let budget = if !is_slow {
         budget.saturating_sub(1)
-    }
+    } else if recent.count_ones() < SLOW_COUNT {
+        budget
+    } else {
+        budget.max(micros / COST_MICROS).min(MAX_BUDGET)
+    };
+    (budget, recent)
 }
 
 impl Shared {
@@ -404,9 +421,13 @@ impl Shared {
     fn note(&self, begin: Duration, entry_count: usize) {
         let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
-        let micros = if EVERY_DIRECTORY_WAITS { usize::MAX } else { micros };
-        let budget = next_budget(self.budget.load(Relaxed), micros, entry_count);
+        let micros = if self.is_eager { usize::MAX } else { micros };
+        // Two threads that note at once may lose one of the notes, which does no harm.
+        let (budget, recent) = (self.budget.load(Relaxed), self.recent.load(Relaxed));
+        let entry_count = entry_count * if self.mask.is_some() { QUERIED_COST } else { 1 };
+        let (budget, recent) = next_budget(budget, recent, micros, entry_count);
         self.budget.store(budget, Relaxed);
+        self.recent.store(recent, Relaxed);
     }
 
     /// Ends all threads, after the call that each is in. Returns `false` if reading ahead had ended
@@ -605,7 +626,7 @@ mod tests {
     }
 
     fn new() -> ReadAhead {
-        ReadAhead::new(1, Order::Bytes, None, &Options::default())
+        ReadAhead::new(1, Order::Bytes, None, true, &Options::default())
     }
 
     fn depths(ahead: &ReadAhead) -> Vec<usize> {
@@ -620,7 +641,7 @@ mod tests {
         for name in ["a", "b"] {
             create_dir_all(made.path().join(name)).unwrap();
         }
-        let mut walk = Walk::options().read_ahead(1).open(made.path()).unwrap();
+        let mut walk = Walk::options().read_ahead(1).eager().open(made.path()).unwrap();
         assert!(walk.next().unwrap().is_some_and(|entry| !entry.is_last()));
         let Walk { cursor, listing, ahead: Some(ahead), .. } = &mut walk else { unreachable!() };
         let all = [(1, 1), (2, 1), (3, 0), (2, 0), (1, 0)]
@@ -652,7 +673,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
     fn with_few_descriptors_less_is_near_the_front() {
-        let ahead = ReadAhead::new(16, Order::Bytes, None, &Options::default());
+        let ahead = ReadAhead::new(16, Order::Bytes, None, true, &Options::default());
         let progress =
             [(); 4].map(|()| Progress::Done(None)).into_iter().chain([Progress::Pending]);
         let all: Vec<_> = progress.map(|progress| item(&ahead, 1, 0, progress)).collect();
@@ -699,7 +720,7 @@ mod tests {
                 File::create_new(made.path().join(format!("f{number}"))).unwrap();
             }
             for max_open in [0, 1, 3, 100] {
-                let options = Walk::options().order(Order::Bytes).read_ahead(2);
+                let options = Walk::options().order(Order::Bytes).read_ahead(2).eager();
                 let mut walk = options.open(made.path()).unwrap();
                 walk.ahead.as_ref().unwrap().shared.lock().max_open = max_open;
                 LOOKED_AT.set(0);
@@ -725,7 +746,7 @@ mod tests {
         create_dir_all(made.path().join("n/below")).unwrap();
         for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
             let options = Options { max_depth, ..Options::default() };
-            let ahead = ReadAhead::new(1, Order::Bytes, None, &options);
+            let ahead = ReadAhead::new(1, Order::Bytes, None, true, &options);
             let fd = crate::open(made.path()).unwrap();
             let parent = Arc::new(AheadDir { fd, ..Arc::into_inner(dir(&ahead)).unwrap() });
             let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
@@ -742,18 +763,34 @@ mod tests {
     fn eight_descriptors_may_be_open_for_each_thread() {
         let options = Options { max_open: 5, ..Options::default() };
         assert_eq!(
-            ReadAhead::new(3, Order::Bytes, None, &options).shared.lock().max_open,
+            ReadAhead::new(3, Order::Bytes, None, true, &options).shared.lock().max_open,
             5 + 8 * 3
         );
     }
 
     #[test]
     fn only_waits_permit_to_read_ahead() {
-        assert_eq!(next_budget(0, FAST_MICROS, 0), 0);
-        assert_eq!(next_budget(0, FAST_MICROS + 1000, 1000), 0, "a large directory");
-        assert_eq!(next_budget(8, FAST_MICROS, 0), 7);
-        assert_eq!(next_budget(0, FAST_MICROS + 4, 0), (FAST_MICROS + 4) / COST_MICROS);
-        assert_eq!(next_budget(800, FAST_MICROS + 4, 0), 800);
-        assert_eq!(next_budget(0, usize::MAX, 0), MAX_BUDGET);
+        let budget = |budget, micros, entries| next_budget(budget, 1, micros, entries).0;
+        assert_eq!(budget(0, FAST_MICROS, 0), 0);
+        assert_eq!(budget(0, FAST_MICROS + 1000, 1000), 0, "a large directory");
+        assert_eq!(budget(8, FAST_MICROS, 0), 7);
+        assert_eq!(budget(0, FAST_MICROS + 4, 0), (FAST_MICROS + 4) / COST_MICROS);
+        assert_eq!(budget(800, FAST_MICROS + 4, 0), 800);
+        assert_eq!(budget(0, usize::MAX, 0), MAX_BUDGET);
+    }
+
+    /// A preempted thread makes one directory slow.
+    #[test]
+    fn one_slow_directory_is_no_wait() {
+        let mut state = (0, 0);
+        for number in 0..100 {
+            let micros = if number % 8 == 0 { usize::MAX } else { 1 };
+            state = next_budget(state.0, state.1, micros, 0);
+            assert_eq!(state.0, 0, "directory {number}");
+        }
+        for _ in 0..2 {
+            state = next_budget(state.0, state.1, usize::MAX, 0);
+        }
+        assert_eq!(state.0, MAX_BUDGET);
     }
 }

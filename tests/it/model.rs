@@ -460,7 +460,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
     };
     if case.is_entry_walk {
         let options = Walk::options().max_open(case.max_open).same_mount(case.same_mount);
-        thread(0).read(options.read_ahead(case.threads).open(&place.root).unwrap());
+        thread(0).read(options.read_ahead(case.threads).eager().open(&place.root).unwrap());
         return false;
     }
     let options = WalkDirs::options()

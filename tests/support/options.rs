@@ -80,7 +80,7 @@ impl EntryWalk {
 
     pub fn build(&self) -> WalkOptions {
         let options = Walk::options().max_depth(self.max_depth).max_open(self.max_open);
-        let options = options.order(self.order).read_ahead(self.read_ahead);
+        let options = options.order(self.order).read_ahead(self.read_ahead).eager();
         if let Some(mask) = self.mask { options.statx(mask) } else { options }
     }
 

@@ -131,6 +131,7 @@ fn each_directory_is_opened_once() {
                 let mut tree = Walk::options()
                     .max_depth(max_depth)
                     .read_ahead(threads)
+                    .eager()
                     .open(tree.path())
                     .unwrap();
                 assert_eq!(read(&mut tree, usize::MAX), count);
@@ -154,7 +155,7 @@ fn few_descriptors_cause_few_opens_in_vain() {
         });
         let _taken = leave_room(40);
         for _ in 0..WALKS {
-            let mut tree = Walk::options().read_ahead(16).open(tree.path()).unwrap();
+            let mut tree = Walk::options().read_ahead(16).eager().open(tree.path()).unwrap();
             assert_eq!(read(&mut tree, usize::MAX), ENTRIES);
         }
     });

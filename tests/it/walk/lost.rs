@@ -176,8 +176,11 @@ fn idle_threads_read_ahead_again() {
                 .for_each(|_| thread::sleep(Duration::from_millis(1)));
             assert!(is_so(), "{what}");
         };
-        let mut read =
-            Walk::options().order(Order::Bytes).read_ahead(3).open_all([small.path(), wide.path()]);
+        let mut read = Walk::options()
+            .order(Order::Bytes)
+            .read_ahead(3)
+            .eager()
+            .open_all([small.path(), wide.path()]);
         for name in ["a", "f"] {
             assert_eq!(read.next().unwrap().unwrap().name_os(), name);
         }

@@ -103,7 +103,7 @@ fn walk_reports_each_failed_call_once() {
                 let read = |ahead, fails| {
                     let root = lendir::open(tree).unwrap();
                     fault.set(fails);
-                    walk.rest(&mut options.clone().read_ahead(ahead).from_fd(root, tree))
+                    walk.rest(&mut options.clone().read_ahead(ahead).eager().from_fd(root, tree))
                 };
                 fault.check(&format!("{walk:?}"), read);
                 let own = gettid();

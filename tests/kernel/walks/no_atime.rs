@@ -25,7 +25,7 @@ const READERS: [(&str, Read); 4] = [
         read(Walk::options().no_atime(no_atime).open_all([root]))
     }),
     ("reading ahead", |root, no_atime| {
-        read(Walk::options().no_atime(no_atime).read_ahead(2).open(root).unwrap())
+        read(Walk::options().no_atime(no_atime).read_ahead(2).eager().open(root).unwrap())
     }),
     ("second visits by several threads", |root, no_atime| {
         let options = WalkDirs::options().no_atime(no_atime).second_visits(true);

@@ -130,7 +130,8 @@ fn walk_does_not_read_ahead_without_openat2() {
     trapped(TEST, &CALLS, |tree| {
         make(tree, &["1/", "2/", "3/", "4/", "5/"]);
         for same_mount in [false, true] {
-            let mut walk = Walk::options().same_mount(same_mount).read_ahead(2).open(tree).unwrap();
+            let mut walk =
+                Walk::options().same_mount(same_mount).read_ahead(2).eager().open(tree).unwrap();
             assert!(walk.next().unwrap().is_some()); // entered
             trap::count(OPENAT);
             trap::refuse(OPENAT2, EACCES);

@@ -77,7 +77,7 @@ const READERS: [(&str, Asks, Reader); 13] = [
     ("walk, mask", Asks::Mask, |dir, queries| walk(Walk::options().statx(MASK), dir, queries)),
     ("walk, sorted, mask", Asks::Mask, |dir, queries| walk(sorted().statx(MASK), dir, queries)),
     ("walk, read_ahead, mask", Asks::Mask, |dir, queries| {
-        walk(sorted().statx(MASK).read_ahead(2), dir, queries)
+        walk(sorted().statx(MASK).read_ahead(2).eager(), dir, queries)
     }),
     ("Listing, mask", Asks::Mask, |dir, queries| {
         listing(Listing::new().with_statx(MASK), dir, queries)

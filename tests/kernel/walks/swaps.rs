@@ -129,7 +129,7 @@ fn swap(
 /// Returns what a `Walk` yields while threads read ahead, by directory. A `Walk` yields the whole
 /// of each directory, because it closes no level.
 fn read_ahead(root: &Path) -> Vec<Visit> {
-    let mut walk = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
+    let mut walk = Walk::options().read_ahead(3).eager().from_fd(lendir::open(root).unwrap(), "");
     let (mut dirs, mut visits) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
     while let Some(entry) = walk.next_or_report(|error| visits.push(Visit::from(&error))) {
         let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();

@@ -248,8 +248,12 @@ fn dropped_walk_waits_for_one_call_of_each_thread() {
             for names in [200, 800] {
                 let lookups = Arc::new(AtomicU64::new(0));
                 let server = Server::mount(vec![slow(names, batch, &lookups)]).unwrap();
-                let mut walk =
-                    Walk::options().order(order).read_ahead(1).open(server.path(0)).unwrap();
+                let mut walk = Walk::options()
+                    .order(order)
+                    .read_ahead(1)
+                    .eager()
+                    .open(server.path(0))
+                    .unwrap();
                 for name in ["a", "file"] {
                     assert_eq!(walk.next().unwrap().unwrap().name_os(), name);
                 }
