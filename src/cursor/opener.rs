@@ -150,6 +150,9 @@ impl Opener {
     /// which can choose any number. No filter refuses `openat2` if it opens `.` here.
     #[cold]
     fn may_be_refused(&mut self, dir: BorrowedFd<'_>, errno: Errno) -> bool {
+        if raw_open::lacks_descriptor(errno) {
+            return false; // another thread may close one before `openat` is tried
+        }
         self.is_openat2_proven =
             self.is_openat2_proven || raw_open::below_on_mount(dir, c".", OFlags::PATH).is_ok();
         !self.is_openat2_proven || matches!(errno, Errno::NOSYS | Errno::PERM)
