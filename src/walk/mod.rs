@@ -413,7 +413,7 @@ impl Walk {
                 listing.append(remaining.end, &content).and(read)
             }
             Rest::Unread { batch, mask } => {
-                listing.extent = remaining.end;
+                listing.truncate(remaining.end); // with the answers of the levels below
                 let is_full = listing.room() < if batch == FIRST_BATCH { batch / 2 } else { batch };
                 let mut next_batch = batch;
                 if is_full {
