@@ -368,7 +368,10 @@ impl Listing {
         let (mut phase, mut is_first) = (Phase::Reading, true);
         while phase == Phase::Reading {
             let batch = MAX_BATCH.min(FIRST_BATCH + self.extent.records_end - records_start);
-            phase = self.read_batch(dir, end_marker, ask_types, batch, MIN_ROOM)?;
+            // A reply with metadata brings few names, so batches into the rest of the memory would
+            // become ever smaller.
+            let least = if self.mask.is_some() { batch } else { MIN_ROOM };
+            phase = self.read_batch(dir, end_marker, ask_types, batch, least)?;
             if !mem::take(&mut is_first) && phase == Phase::Empty {
                 phase = Phase::Ended;
             }

@@ -106,7 +106,7 @@ const READERS: [(&str, Asks, Reader); 13] = [
 
 /// Where entries are queried while their directory is read, no entry takes a request of its own.
 /// Where names alone are read, the kernel fetches metadata only with the first batch, which is its
-/// own choice.
+/// own choice. No reader takes more requests than a buffer of 32 KiB.
 #[test]
 fn no_reader_loses_readdirplus() {
     served("walks::requests::no_reader_loses_readdirplus", 120, || {
@@ -115,20 +115,25 @@ fn no_reader_loses_readdirplus() {
                 if place < count { file_record(format!("{place:07}")) } else { Answer::End }
             })
         };
-        for ((name, asks, read), queries) in
-            READERS.into_iter().flat_map(|reader| [(reader, false), (reader, true)])
-        {
-            for count in [1000, 4000] {
-                let server = Server::with_plus(vec![directory(count)], 60).unwrap();
-                assert_eq!(read(&server.path(0), queries) as u64, count);
-                let requests = server.requests();
-                // A batch of an old kernel is a page. One `LOOKUP` finds the directory.
+        let requests = |read: Reader, queries, count| {
+            let server = Server::with_plus(vec![directory(count)], 60).unwrap();
+            assert_eq!(read(&server.path(0), queries) as u64, count);
+            server.requests()
+        };
+        for count in [2000, 8000] {
+            // A batch of an old kernel is a page. One `LOOKUP` finds the directory.
+            let [plus, ..] = requests(READERS[0].2, true, count);
+            assert!(plus <= count / 16, "{plus} READDIRPLUS for {count} entries");
+            for ((name, asks, read), queries) in
+                READERS.into_iter().flat_map(|reader| [(reader, false), (reader, true)])
+            {
                 let most = match asks {
+                    Asks::Mask => [plus + 1, 2, 10],
+                    Asks::Caller if queries => [plus + 1, 2, 10],
                     Asks::Late if queries => [1, count / 60 + 2, count],
-                    Asks::Caller if queries => [count / 16 + 2, 2, 10],
-                    Asks::Mask => [count / 16 + 2, 2, 10],
                     _ => [1, count / 60 + 2, 1],
                 };
+                let requests = requests(read, queries, count);
                 let is_kept = requests.iter().zip(most).all(|(count, most)| *count <= most);
                 let what = format!("{name}, queries {queries}, {count} entries");
                 assert!(is_kept, "{what}: {requests:?} of PLUS, READDIR, LOOKUP, {most:?} allowed");
