@@ -36,7 +36,7 @@ use std::{fmt, io};
 ///
 /// An error with a path takes two allocations, and its conversion by `?` two more.
 pub struct Error {
-    io_error: io::Error,
+    cause: io::Error,
     is_root: bool,
     /// `None` if neither the path nor the depth is known.
     known: Option<Box<Known>>,
@@ -87,14 +87,14 @@ impl Error {
         let path = path.into();
         let is_known = depth > 0 || !path.as_os_str().is_empty();
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
-        let Self { io_error, is_root, known: earlier } = cause
+        let Self { cause, is_root, known: earlier } = cause
             .into()
             .downcast()
-            .unwrap_or_else(|io_error| Self { io_error, is_root: false, known: None });
+            .unwrap_or_else(|cause| Self { cause, is_root: false, known: None });
         // An error of this crate may already have a path.
         let earlier =
             earlier.filter(|earlier| known.is_none() || !earlier.path.as_os_str().is_empty());
-        Self { io_error, is_root, known: earlier.or(known) }
+        Self { cause, is_root, known: earlier.or(known) }
     }
 
     /// Returns an error of opening or reading the directory that the caller has passed.
@@ -135,18 +135,18 @@ impl Error {
 
     /// Borrows the cause.
     pub fn io_error(&self) -> &io::Error {
-        &self.io_error
+        &self.cause
     }
 
     /// Returns the kind of the cause, like [`io::Error::kind`].
     pub fn kind(&self) -> io::ErrorKind {
-        self.io_error.kind()
+        self.cause.kind()
     }
 
     /// Returns the `errno` of the cause, or `None` if it is not from the kernel: memory was refused
     /// ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or the cause that you passed has no number.
     pub fn raw_os_error(&self) -> Option<i32> {
-        self.io_error.raw_os_error()
+        self.cause.raw_os_error()
     }
 
     /// Tells whether the entry no longer exists, which most programs ignore:
@@ -185,7 +185,7 @@ impl Error {
     /// that points to nothing, in a call that follows it; `ENODEV` a file that `mmap` cannot map,
     /// or a device node without a driver. Look at [`raw_os_error`](Self::raw_os_error) there.
     pub fn is_gone(&self) -> bool {
-        match Errno::from_io_error(&self.io_error) {
+        match Errno::from_io_error(&self.cause) {
             Some(errno) => matches!(errno, Errno::NOENT | Errno::SRCH | Errno::NODEV),
             None => self.kind() == io::ErrorKind::NotFound,
         }
@@ -199,7 +199,7 @@ impl Error {
 
     /// Gives up the path and returns the cause.
     pub fn into_io_error(self) -> io::Error {
-        self.io_error
+        self.cause
     }
 }
 
@@ -216,7 +216,7 @@ impl fmt::Display for Error {
         }
         match self.loop_ancestor() {
             Some(ancestor) => write!(f, "leads back to {}", escape(ancestor)),
-            None => self.io_error.fmt(f),
+            None => self.cause.fmt(f),
         }
     }
 }

@@ -197,6 +197,7 @@ impl Listing {
     ///
     /// [`Entry::statx`]: crate::Entry::statx
     #[doc(alias("metadata", "READDIRPLUS", "size", "mtime"))]
+    #[must_use]
     pub fn with_statx(mut self, mask: StatxFlags) -> Self {
         self.mask = Some(mask);
         self

@@ -22,6 +22,7 @@ use std::io;
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the
 /// levels above.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent")]
 pub(crate) struct Subdirs {
     pub(crate) pending: Pending,
     /// The offset in `pending` at which the names of the current directory start.
