@@ -26,6 +26,8 @@ pub(crate) struct Records<'a> {
     /// one.
     room_end: usize,
     last: Last,
+    /// The directory, if it is to be sought to its beginning before it is read.
+    pub(crate) unsought: Option<BorrowedFd<'a>>,
 }
 
 /// The phase of reading a directory. The reader keeps it, because its memory may change from batch
@@ -60,26 +62,36 @@ impl Last {
     /// Returns `true` if the directory ends with this record, provided that its batch does.
     ///
     /// Where the compiler knows that there is no marker, it inlines this, and no call is left.
-    /// Elsewhere the two calls make it too long to inline. The same condition in the caller, or
+    /// Elsewhere the call makes it too long to inline. The same condition in the caller, or
     /// inlined, costs 3 to 12 instructions an entry. So does `&Records` for the argument: all of
     /// the reader would stay in memory.
+    ///
+    /// Before the first record, it seeks a directory that is `unsought`: this is the one place that
+    /// is passed before each batch, and not for each entry.
     #[cold]
-    fn is_end(self, end_marker: EndMarker, room_end: usize) -> bool {
-        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_end)
+    fn is_end(
+        self,
+        end_marker: EndMarker,
+        room_end: usize,
+        unsought: Option<BorrowedFd<'_>>,
+    ) -> bool {
+        end_marker != EndMarker::NONE && self.ends(end_marker, room_end, unsought)
     }
 
     #[cold]
     #[inline(never)]
-    fn has(self, end_marker: EndMarker) -> bool {
-        end_marker.is(self.cookie)
-    }
-
-    /// Returns `true` if the largest record fits behind this one. Otherwise the batch may have
-    /// ended because the next record did not fit.
-    #[cold]
-    #[inline(never)]
-    fn leaves_room(self, room_end: usize) -> bool {
-        self.end_address() <= room_end
+    fn ends(
+        self,
+        end_marker: EndMarker,
+        room_end: usize,
+        unsought: Option<BorrowedFd<'_>>,
+    ) -> bool {
+        if let (0, Some(dir)) = (self.nul, unsought) {
+            let _ = retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(0)));
+        }
+        // If the largest record does not fit behind this one, the batch may have ended because the
+        // next record did not fit.
+        end_marker.is(self.cookie) && self.end_address() <= room_end
     }
 }
 
@@ -93,7 +105,8 @@ impl<'a> Records<'a> {
         end_marker: EndMarker,
     ) -> Self {
         let room_end = memory.as_ptr_range().end as usize - MAX_RECORD;
-        Self { raw: RawDir::new(dir, memory), end_marker, room_end, last: Last::default() }
+        let (raw, last) = (RawDir::new(dir, memory), Last::default());
+        Self { raw, end_marker, room_end, last, unsought: None }
     }
 
     /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns
@@ -132,7 +145,8 @@ impl<'a> Records<'a> {
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
         phase != Phase::Reading
-            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_end)
+            || self.raw.is_buffer_empty()
+                && self.last.is_end(self.end_marker, self.room_end, self.unsought)
     }
 
     /// Returns `true` if there has been a record since the beginning or the last

@@ -92,6 +92,7 @@ impl<'a, S> Dir<'a, S> {
         subdirs.begin(is_dead_end, unreadable, end_marker);
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
         let mut entries = Entries::of(directory, buffer, end_marker);
+        entries.records.unsought = end_marker.is_fixed_by_open().then_some(directory.fd);
         if !has_entries || unreadable.is_some() {
             entries.phase = Phase::Ended;
         }
@@ -116,9 +117,6 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// An entry borrows this `Dir`, so take its [`path`](Self::path), [`depth`](Self::depth) and
     /// [`state`](Self::state) before the loop.
-    ///
-    /// On btrfs, entries that are created after the walk has opened the directory are missing.
-    /// [`read_into`](Self::read_into) has all that were created before the call.
     ///
     /// # Errors
     ///

@@ -230,19 +230,27 @@ fn remove_beside_churn(tree: &Path, outside: &Path) {
     assert_eq!(Report::expected(outside).unwrap(), all_outside, "something outside was removed");
 }
 
-/// `Dir::read_into` lists what was made after the walk had yielded the directory, and a `Walk` what
-/// was made in the root before the first `next`.
+/// A `Dir` has what was made after the walk had yielded it, and a `Walk` what was made in the root
+/// before the first `next`.
 pub fn entry_made_before_reading_is_listed(mounted: &Mounted) {
     let root = mounted.at.join("watched");
     make(&root, &["below/"]);
     let (entries, mut listing) = (lendir::walk(&root).unwrap(), Listing::new());
-    let mut dirs = lendir::walk_dirs(&root).unwrap();
-    for _ in ["root", "below"] {
-        let mut dir = dirs.next().unwrap().unwrap();
-        fs::write(dir.path().join("late"), "").unwrap();
-        dir.read_into(&mut listing).unwrap();
-        assert!(listing.by_name("late").is_some());
+    for is_whole in [true, false] {
+        let mut dirs = lendir::walk_dirs(&root).unwrap();
+        for _ in ["root", "below"] {
+            let mut dir = dirs.next().unwrap().unwrap();
+            let name = format!("late, {is_whole}");
+            fs::write(dir.path().join(&name), "").unwrap();
+            if is_whole {
+                dir.read_into(&mut listing).unwrap();
+                assert!(listing.by_name(name).is_some());
+            } else {
+                let found = dir.find(|entry| entry.name() == name.as_bytes()).unwrap();
+                assert!(found.is_some());
+            }
+        }
     }
-    assert_eq!(entries.paths().count(), 3);
+    assert_eq!(entries.paths().count(), 5);
     fs::remove_dir_all(&root).unwrap();
 }
