@@ -74,6 +74,9 @@ const START_COST: usize = 25;
 /// The number of slow directories among the last eight from which on calls seem to wait. A thread
 /// that is preempted makes one directory slow, and hundreds after it are not.
 const SLOW_COUNT: u32 = 2;
+/// The time of a directory that counts as two slow ones, in microseconds: no preemption takes so
+/// long beside a few busy processes.
+const LONG_MICROS: usize = 20_000;
 
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
@@ -193,8 +196,7 @@ impl ReadAhead {
             flags: options.flags,
             max_depth: options.max_depth,
             budget: AtomicUsize::new(0),
-            // So that the first eager directory counts.
-            recent: AtomicUsize::new(usize::from(is_eager)),
+            recent: AtomicUsize::new(0),
             is_eager,
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
@@ -397,7 +399,8 @@ fn now() -> Duration {
 /// many entries was read in this time.
 fn next_budget(budget: usize, recent: usize, micros: usize, entry_count: usize) -> (usize, usize) {
     let is_slow = micros > FAST_MICROS + ENTRY_MICROS * entry_count;
-    let recent = (recent << 1 | usize::from(is_slow)) & 0xff;
+    let slow = [usize::from(is_slow), 0b11][usize::from(micros > LONG_MICROS)];
+    let recent = (recent << 1 | slow) & 0xff;
     let budget = if !is_slow {
         budget.saturating_sub(1)
     } else if recent.count_ones() < SLOW_COUNT {
@@ -596,8 +599,8 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Job, Listing, MAX_BUDGET, Options, Order, Progress, ReadAhead, Relaxed,
-        Siblings, next_budget,
+        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Options, Order, Progress,
+        ReadAhead, Relaxed, Siblings, next_budget,
     };
     use crate::Walk;
     use std::cell::Cell;
@@ -784,13 +787,12 @@ mod tests {
     fn one_slow_directory_is_no_wait() {
         let mut state = (0, 0);
         for number in 0..100 {
-            let micros = if number % 8 == 0 { usize::MAX } else { 1 };
+            let micros = if number % 8 == 0 { LONG_MICROS } else { 1 };
             state = next_budget(state.0, state.1, micros, 0);
             assert_eq!(state.0, 0, "directory {number}");
         }
-        for _ in 0..2 {
-            state = next_budget(state.0, state.1, usize::MAX, 0);
-        }
-        assert_eq!(state.0, MAX_BUDGET);
+        state = next_budget(0, state.1, LONG_MICROS, 0);
+        assert_eq!(state.0, MAX_BUDGET, "the second of eight");
+        assert_eq!(next_budget(0, 0, LONG_MICROS + 1, 0).0, MAX_BUDGET, "a long wait");
     }
 }
