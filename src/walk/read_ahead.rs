@@ -76,7 +76,7 @@ const START_COST: usize = 25;
 const SLOW_COUNT: u32 = 2;
 /// The time of a directory that counts as two slow ones, in microseconds: no preemption takes so
 /// long beside a few busy processes.
-const LONG_MICROS: usize = 20_000;
+const LONG_MICROS: usize = 40_000;
 
 /// The list and its helper threads. Dropping it waits for the call that each thread is in.
 pub(crate) struct ReadAhead {
