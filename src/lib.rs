@@ -160,9 +160,10 @@
 //!
 //! # Questions
 //!
-//! **How safe is a walk?** No link is followed unless you ask, but a directory that is moved out of
-//! the tree while the walk is inside it is still read. [`security`] says what else an attacker can
-//! do.
+//! **How safe is a walk?** No link below a root is followed unless you ask, but a directory that is
+//! moved out of the tree while the walk is inside it is still read. A root may be a link, unless
+//! [`follow_root_links`](WalkOptions::follow_root_links) is `false`. [`security`] says what else an
+//! attacker can do.
 //!
 //! **When should I not use lendir?** On macOS and Windows; where `std::fs::read_dir` is fast
 //! enough; and for `.gitignore` rules, unless you bring a matcher to [this

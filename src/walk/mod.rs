@@ -91,9 +91,9 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   itself is not an entry.
 /// - **A directory is yielded before it is opened**, except with
 ///   [`read_ahead`](WalkOptions::read_ahead). You can `chmod` it first.
-/// - **No link is followed unless you ask**, not even one that another process has just put in
-///   place of a directory. A directory that is moved out of the tree while the walk is inside it is
-///   still read. [Security](crate::security) says what else an attacker can do.
+/// - **No link below a root is followed unless you ask**, not even one that another process has
+///   just put in place of a directory. A directory that is moved out of the tree while the walk is
+///   inside it is still read. [Security](crate::security) says what else an attacker can do.
 /// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
 ///   continues. A query of yours that fails hides none of them.
 /// - **Each directory is entered once.** If another process changes the tree, this holds for each
