@@ -40,10 +40,11 @@ use std::{fmt, io, str};
 /// ```
 ///
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
-/// nothing. [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link) and
-/// [`open`](Self::open) make one system call each. They act on the name in the open directory
-/// rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the entry into
-/// their errors.
+/// nothing. Everything else asks the kernel, mostly by one system call: [`stat`](Self::stat),
+/// [`read_link`](Self::read_link), [`open`](Self::open) and, unless the reader [has asked
+/// already](crate::WalkOptions::statx), [`statx`](Self::statx). These act on the name in the open
+/// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
+/// entry into their errors.
 ///
 /// The reader lends the entry until the next call to its `next`. It stays on its thread: to work
 /// elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
@@ -299,7 +300,7 @@ impl<'a> Entry<'a> {
     /// | `st_nlink` | `u64` | number of names (hard links) |
     ///
     /// The types are for x86-64; some differ elsewhere. `st_mtime_nsec` has the nanoseconds, and
-    /// [`FileType::from_raw_mode`] makes a type of `st_mode`. Two names with equal `st_dev` and
+    /// `FileType::from_raw_mode` makes a type of `st_mode`. Two names with equal `st_dev` and
     /// `st_ino` are the same file.
     ///
     /// ```
@@ -315,6 +316,10 @@ impl<'a> Entry<'a> {
     /// # assert!(bytes > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    ///
+    /// A function that is to serve a sorted walk of a server calls [`statx`](Self::statx) instead,
+    /// because only `statx` finds an answer that the reader [fetched in
+    /// time](crate::WalkOptions::statx).
     ///
     /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
     /// can also be a file, you see what is mounted there, so `st_ino` usually differs from
