@@ -140,7 +140,8 @@
 //! |---|---|
 //! | walk on several threads, in any order | [`WalkDirs::run_parallel`] |
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
-//! | query each entry | in any order [`Entry::stat`], in order [`WalkOptions::statx`] |
+//! | query each entry, in any order | [`Entry::stat`] |
+//! | query each entry, in order | [`WalkOptions::statx`] |
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
 //!

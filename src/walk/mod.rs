@@ -96,10 +96,9 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   inside it is still read. [Security](crate::security) says what else an attacker can do.
 /// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
 ///   continues. A query of yours that fails hides none of them.
-/// - **Each directory is entered once.** If another process changes the tree, this holds for each
-///   directory that stays in its place and that the kernel [lists
-///   once](crate#what-the-kernel-promises).
-/// - **Depth is not limited**, and descriptors are, by [`max_open`](WalkOptions::max_open). The
+/// - **Each directory that stays in its place is entered once**, provided that the kernel [lists it
+///   once](crate#what-the-kernel-promises) and that no link which you follow points to it.
+/// - **Depth is not limited**, but descriptors are, by [`max_open`](WalkOptions::max_open). The
 ///   walk does not recurse, and passes no long path to the kernel.
 ///
 /// # What is read when
