@@ -4,7 +4,8 @@
 
 use crate::protocol::{
     self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
-    RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at, words,
+    READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at,
+    words,
 };
 use lendir_benches::ratio::time;
 use rustix::io::Errno;
@@ -259,12 +260,6 @@ const PARALLEL_DIROPS: u32 = 1 << 18;
 
 /// One request may ask for up to 1 MiB of entries.
 const MAX_PAGES: u32 = 1 << 22;
-
-/// The server answers READDIRPLUS, and the kernel asks for it while entries are queried.
-const READDIRPLUS_AUTO: u32 = 1 << 13 | 1 << 14;
-
-/// READDIR, with the answer to a LOOKUP before each record.
-const READDIRPLUS: u32 = 44;
 
 /// An answer that a program waits for.
 struct Answer {
