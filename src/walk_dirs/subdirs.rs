@@ -2,7 +2,7 @@
 //! [`EntryState`] decides about each. This module does not know how a directory is read or opened.
 //!
 //! ```text
-//! note         an entry that can be entered is yielded: its name and state are pushed to `pending`
+//! note         an entry that may be entered is yielded: its name and state go to `pending`
 //! update_last  the caller has queried that entry, or requested something: its state changes
 //! name         the caller names the subdirectories itself: `pending` has these names alone
 //! resolve      the walk continues: `pending` becomes the names to enter
