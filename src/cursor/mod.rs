@@ -194,8 +194,8 @@ impl<T: Work> Cursor<T> {
         let Self { options, opener, stack, links, .. } = self;
         let top = stack.top();
         match opener.examine(opened, top.dir(), name) {
-            // At a mount point, this query answers for what is mounted there, so it never fails with
-            // `EXDEV`, unlike the lookup of a server.
+            // At a mount point, this query answers for what is mounted there, so it never fails
+            // with `EXDEV`, unlike the lookup of a server.
             Err(Errno::XDEV)
                 if options.same_mount
                     && !state.is_named()

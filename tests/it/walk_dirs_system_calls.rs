@@ -36,7 +36,7 @@ fn assert_few(totals: &BTreeMap<String, usize>, most: usize, what: &str) {
     assert!(calls <= most, "{what}: {calls} calls, not {most}: {totals:?}");
 }
 
-/// What a caller does, the number of directories that are opened, and of extra calls for each.
+/// A case: what a caller does, the number of directories that are opened, and of extra calls each.
 type Case = (&'static str, fn(WalkDirsOptions) -> WalkDirsOptions, fn(&mut Dir<'_>), usize, usize);
 
 /// The directories of the tree. One of them cannot be read.

@@ -36,7 +36,7 @@ fn threads_that_read_ahead_change_nothing() {
             || Walk::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
         let (seed, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
         let expected = read(&mut options().open_all(&roots), seed, calls);
-        let ahead = options().read_ahead(thread_rng().gen_range(1..4));
+        let ahead = options().read_ahead(thread_rng().gen_range(1..4)).eager();
         assert_eq!(read(&mut ahead.open_all(&roots), seed, calls), expected);
     });
 }

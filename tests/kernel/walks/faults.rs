@@ -30,7 +30,7 @@ type Fails = Box<dyn Fn(u32) -> bool + Send>;
 struct Fault<'a> {
     call: c_long,
     errno: c_int,
-    /// What the walk yields if no call fails.
+    /// The visits of the walk if no call fails.
     all: &'a [Visit],
     is_on_one_mount: bool,
     has_types: bool,

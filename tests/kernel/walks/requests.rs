@@ -55,7 +55,7 @@ fn sorted() -> WalkOptions {
     Walk::options().order(Order::Bytes)
 }
 
-/// What the kernel fetches with the names.
+/// The metadata that the kernel fetches with the names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     /// The caller queries each entry between two batches.
@@ -104,7 +104,7 @@ const READERS: [(&str, Asks, Reader); 13] = [
     }),
 ];
 
-/// Where entries are queried while their directory is read, no entry takes a request of its own.
+/// No entry takes a request of its own if entries are queried while their directory is read.
 /// Where names alone are read, the kernel fetches metadata only with the first batch, which is its
 /// own choice. No reader takes more requests than a buffer of 32 KiB.
 #[test]
