@@ -77,8 +77,8 @@
 //! it, it may resolve to something else.
 //!
 //! **An error is what the kernel answered.** It has the path that it is about, unless you passed a
-//! descriptor to [`Entries`] or [`Listing::read`]. Reading goes on after it: `next_or_report`
-//! passes each error to your closure and continues, while `?` after `next` stops at the first.
+//! descriptor and no path. Reading goes on after it: `next_or_report` passes each error to your
+//! closure and continues, while `?` after `next` stops at the first.
 //! Usually no error should end a program: [this recipe](recipes#report-errors-and-go-on) goes on,
 //! and tells apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
 //! ([`Error::is_root`]).
@@ -171,7 +171,10 @@
 //! recipe](recipes#apply-ignore-rules).
 //!
 //! **Why does fakeroot not work?** Like `rustix`, lendir makes system calls without the C library,
-//! and so without any `LD_PRELOAD` tool: [`Entry::stat`] returns the real owner of a file.
+//! and so without any `LD_PRELOAD` tool: [`Entry::stat`] returns the real owner of a file. That
+//! changes as soon as one crate of your program enables rustix's feature `use-libc`, because Cargo
+//! unifies features. `MemorySanitizer` does not see these calls either: it takes what the kernel
+//! wrote for uninitialised memory.
 //!
 //! **What about seccomp?** Where `openat2` is refused with an error, the walks call `openat`. A
 //! filter that kills the process instead, such as Android's for applications, kills what was built
