@@ -20,8 +20,9 @@ use std::{fmt, io};
 /// part again. [`source`](std::error::Error::source) returns `None`, so a chain of errors has the
 /// cause once.
 ///
-/// Errors are safe to print to a terminal, because control characters, `"` and `\` in paths are
-/// escaped as by `{:?}`. To pass a path to another program, take [`path`](Self::path).
+/// Errors are safe to print to a terminal, because paths are escaped like by `{:?}`: control
+/// characters, `"`, `\`, and bytes that are not UTF-8. To pass a path to another program, take
+/// [`path`](Self::path).
 ///
 /// # Conversion into an `io::Error`
 ///
