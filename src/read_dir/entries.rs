@@ -1,5 +1,5 @@
 //! `Entries`: yields the entries of an open directory, and states the contract of reading. It does
-//! not know the path of the directory, nor that there are trees.
+//! not know where the path of the directory comes from, nor that there are trees.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
