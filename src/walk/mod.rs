@@ -750,8 +750,8 @@ impl WalkOptions {
     /// together with the names, but the kernel asks for that only as long as it sees entries
     /// queried between two batches. In the kernel's order your own queries are in time. A sorted
     /// walk first reads on to the end, and each later query is a request of its own: 20,000 for
-    /// 20,000 files, instead of about a hundred. On a local file system nothing is gained: the same
-    /// calls are made, only earlier.
+    /// 20,000 files, instead of twenty. On a local file system nothing is gained: the same calls
+    /// are made, only earlier.
     ///
     /// ```
     /// use lendir::{Order, StatxFlags, Walk};
