@@ -1,7 +1,7 @@
 //! Counts all entries of a tree: `count [PATH]`. PATH is `.` by default.
 //!
-//! This is the first example to read about trees. A walk yields directories, and each directory
-//! yields its entries.
+//! This is the first example to read about `walk_dirs`, which yields directories, each of which
+//! yields its entries. The README's program shows `walk`.
 
 use lendir::rustix::io::Errno;
 use std::fmt::Display;
