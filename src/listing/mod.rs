@@ -90,9 +90,17 @@ pub(crate) struct Extent {
     answers: usize,
 }
 
+/// A directory to read, and what is known about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    dir: BorrowedFd<'a>,
+    end_marker: EndMarker,
+    ask_types: AskTypes,
+}
+
 /// Which entries are asked for their types right after their batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskTypes {
+enum AskTypes {
     No,
     /// Those whose records do not tell. A query that fails is left to whoever opens the entry.
     Unknown,
@@ -100,15 +108,23 @@ pub(crate) enum AskTypes {
     All,
 }
 
-impl AskTypes {
-    /// Returns what a walk asks that reads a directory whole. It needs no types where it `enters`
-    /// nothing.
-    pub(crate) fn of(end_marker: EndMarker, enters: bool) -> Self {
-        match (enters, end_marker.needs_queries()) {
-            (false, _) => Self::No,
-            (true, true) => Self::All,
-            (true, false) => Self::Unknown,
-        }
+impl<'a> Source<'a> {
+    /// Makes the source of a directory that is read whole. It needs no types unless the walk
+    /// `enters` something.
+    pub(crate) fn whole(dir: BorrowedFd<'a>, end_marker: EndMarker, enters: bool) -> Self {
+        let ask_types = match (enters, end_marker.needs_queries()) {
+            (false, _) => AskTypes::No,
+            (true, true) => AskTypes::All,
+            (true, false) => AskTypes::Unknown,
+        };
+        Self { dir, end_marker, ask_types }
+    }
+
+    /// Makes the source of a directory that is read in parts. A walk that passes an entry of an
+    /// unknown type asks for it then.
+    pub(crate) fn in_parts(dir: BorrowedFd<'a>, end_marker: EndMarker) -> Self {
+        let ask_types = if end_marker.needs_queries() { AskTypes::All } else { AskTypes::No };
+        Self { dir, end_marker, ask_types }
     }
 }
 
@@ -290,43 +306,36 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
-        self.read_known(directory, EndMarker::NONE, AskTypes::No)
+        self.read_known(directory, EndMarker::NONE, false)
     }
 
     /// Reads like [`read`](Self::read), but knows the path and the end marker of the directory, and
-    /// which types are needed.
+    /// whether the walk `enters` something in it.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
         directory: Directory<'_>,
         end_marker: EndMarker,
-        ask_types: AskTypes,
+        enters: bool,
     ) -> Result<(), Error> {
         self.clear();
-        let read = self
-            .arena
-            .set_directory(directory)
-            .and_then(|()| self.read_behind(self.extent, directory.fd, end_marker, ask_types));
+        let source = Source::whole(directory.fd, end_marker, enters);
+        let read = self.arena.set_directory(directory);
+        let read = read.and_then(|()| self.read_behind(self.extent, source));
         read.map_err(|error| directory.error(error))?;
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
-    /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged. Returns
+    /// Reads the entries of a directory behind the entries up to `above`, which stay unchanged. Returns
     /// the first failed query of a type.
     #[inline(always)]
-    pub(crate) fn read_behind(
-        &mut self,
-        above: Extent,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        ask_types: AskTypes,
-    ) -> io::Result<()> {
+    pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) -> io::Result<()> {
         self.truncate(above);
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
-        let mut filled = self.fill(dir, end_marker, ask_types);
+        let mut filled = self.fill(source);
         if let Ok(Phase::Empty) = filled {
-            filled = self.fill_again(dir, end_marker, ask_types);
+            filled = self.fill_again(source);
         }
         // Even after an error, the entries that were read before the error are sorted.
         self.sort(above.entries);
@@ -334,37 +343,18 @@ impl Listing {
         Ok(())
     }
 
-    /// Reads the entries from the position of `dir` on, of which there may be none.
-    pub(crate) fn read_remaining(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        ask_types: AskTypes,
-    ) -> io::Result<()> {
-        self.fill(dir, end_marker, ask_types).map(|_| ())
-    }
-
-    /// Reads `dir` once more from its beginning, after an empty first batch: either the descriptor
+    /// Reads the directory once more from its beginning, after an empty first batch: either the descriptor
     /// stood at the end, or the directory has neither entries nor dots.
     #[cold]
-    fn fill_again(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        ask_types: AskTypes,
-    ) -> io::Result<Phase> {
-        let Ok(again) = open_again(dir) else { return Ok(Phase::Ended) };
-        self.fill(again.as_ref().map_or(dir, AsFd::as_fd), end_marker, ask_types)
+    fn fill_again(&mut self, source: Source<'_>) -> io::Result<Phase> {
+        let Ok(again) = open_again(source.dir) else { return Ok(Phase::Ended) };
+        let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
+        self.fill(Source { dir, ..source })
     }
 
-    /// Reads all batches. Returns the last phase, which is `Empty` only if the first batch is.
+    /// Reads all batches from the position of the descriptor on. Returns the last phase, which is `Empty` only if the first batch is.
     #[inline(always)]
-    fn fill(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        ask_types: AskTypes,
-    ) -> io::Result<Phase> {
+    pub(crate) fn fill(&mut self, source: Source<'_>) -> io::Result<Phase> {
         let records_start = self.extent.records_end;
         let (mut phase, mut is_first) = (Phase::Reading, true);
         while phase == Phase::Reading {
@@ -372,7 +362,7 @@ impl Listing {
             // A reply with metadata brings few names, so batches into the rest of the memory would
             // become ever smaller.
             let least = if self.mask.is_some() { batch } else { MIN_ROOM };
-            phase = self.read_batch(dir, end_marker, ask_types, batch, least)?;
+            phase = self.read_batch(source, batch, least)?;
             if !mem::take(&mut is_first) && phase == Phase::Empty {
                 phase = Phase::Ended;
             }
@@ -385,9 +375,7 @@ impl Listing {
     #[inline(always)]
     fn read_batch(
         &mut self,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        ask_types: AskTypes,
+        Source { dir, end_marker, ask_types }: Source<'_>,
         batch: usize,
         least: usize,
     ) -> io::Result<Phase> {
@@ -542,18 +530,15 @@ impl Listing {
     #[inline(always)]
     pub(crate) fn read_part(
         &mut self,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
+        source: Source<'_>,
         batch: usize,
         is_whole: bool,
     ) -> io::Result<bool> {
         // If a batch falls short of a whole page, a FUSE server's replies lose a tenth.
         let least = if is_whole { batch } else { batch / 2 };
-        // Whoever passes an entry of an unknown type asks for it then.
-        let ask_types = if end_marker.needs_queries() { AskTypes::All } else { AskTypes::No };
         let (entries, mut phase) = (self.extent.entries, Phase::Reading);
         while phase == Phase::Reading && self.extent.entries == entries {
-            phase = self.read_batch(dir, end_marker, ask_types, batch, least)?;
+            phase = self.read_batch(source, batch, least)?;
         }
         Ok(phase == Phase::Reading)
     }
@@ -779,7 +764,7 @@ impl ReadDir {
         let (again, directory, end_marker) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let directory = Directory { fd, ..directory };
-        let read = listing.read_known(directory, end_marker, AskTypes::No);
+        let read = listing.read_known(directory, end_marker, false);
         self.phase = Phase::ended(listing.is_removed());
         read
     }

@@ -31,7 +31,7 @@ use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::cursor::stack::{Level, Work};
 use crate::error::Error;
-use crate::listing::{AskTypes, Content, Extent, FIRST_BATCH, Listing, Order};
+use crate::listing::{Content, Extent, FIRST_BATCH, Listing, Order, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
 use read_ahead::ReadAhead;
@@ -186,8 +186,7 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
-            let asks = AskTypes::of(end_marker, true);
-            let read = listing.read_remaining(dir, end_marker, asks);
+            let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| ());
             self.rest = Rest::Kept(Box::new((listing.content(), read)));
         }
     }
@@ -420,7 +419,8 @@ impl Walk {
                     remaining.next = above.entries;
                     next_batch = MAX_STREAM_BATCH.min(2 * batch);
                 }
-                let read = listing.read_part(directory.fd, end_marker, next_batch, is_full);
+                let source = Source::in_parts(directory.fd, end_marker);
+                let read = listing.read_part(source, next_batch, is_full);
                 if let Ok(true) = read {
                     remaining.rest = Rest::Unread { batch: next_batch, mask };
                 }
@@ -500,7 +500,8 @@ impl Walk {
             Some(content) => listing.append(above, content),
             None if ahead.is_none() && listing.order() == Order::Unsorted => {
                 listing.truncate(above);
-                match listing.read_part(directory.fd, end_marker, FIRST_BATCH, false) {
+                let source = Source::in_parts(directory.fd, end_marker);
+                match listing.read_part(source, FIRST_BATCH, false) {
                     Ok(has_more) => {
                         if has_more {
                             let mask = listing.mask();
@@ -516,8 +517,8 @@ impl Walk {
                 }
             }
             None => {
-                let asks = AskTypes::of(end_marker, depth + 1 < cursor.options.max_depth);
-                listing.read_behind(above, directory.fd, end_marker, asks)
+                let enters = depth + 1 < cursor.options.max_depth;
+                listing.read_behind(above, Source::whole(directory.fd, end_marker, enters))
             }
         };
         remaining.end = listing.extent;

@@ -32,7 +32,7 @@ use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
-use crate::listing::{AskTypes, Content, Extent, Limit, Listing, Order};
+use crate::listing::{Content, Extent, Limit, Listing, Order, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
@@ -555,15 +555,9 @@ impl Shared {
         }
         let fd = found.ok()?;
         let enters = depth + 1 < self.max_depth;
-        listing
-            .read_behind(
-                Extent::default(),
-                fd.as_fd(),
-                end_marker,
-                AskTypes::of(end_marker, enters),
-            )
-            .ok()
-            .filter(|()| !listing.is_removed())?;
+        let source = Source::whole(fd.as_fd(), end_marker, enters);
+        let read = listing.read_behind(Extent::default(), source);
+        read.ok().filter(|()| !listing.is_removed())?;
         let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
         let range = if enters { 0..listing.len() } else { 0..0 };
         let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));

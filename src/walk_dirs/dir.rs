@@ -10,7 +10,7 @@ use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
-use crate::listing::{AskTypes, Listing};
+use crate::listing::Listing;
 use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
@@ -275,8 +275,8 @@ impl<'a, S> Dir<'a, S> {
     fn read_at(&mut self, fd: BorrowedFd<'_>, listing: &mut Listing) -> Result<(), Error> {
         let Entries { records, directory, .. } = &self.entries;
         let directory = Directory { fd, ..*directory };
-        let asks = AskTypes::of(records.end_marker, self.subdirs.can_enter());
-        let result = listing.read_known(directory, records.end_marker, asks);
+        let enters = self.subdirs.can_enter();
+        let result = listing.read_known(directory, records.end_marker, enters);
         self.entries.phase = Phase::ended(listing.is_removed());
         self.subdirs.note_all(listing);
         result
