@@ -155,9 +155,21 @@ enum Rest {
     /// Entries that were not read. The next batch has about so many bytes.
     Unread { batch: usize, mask: Option<StatxFlags> },
     /// Entries that were read before the level was closed, and the error that ended reading.
-    Kept(Box<(Content, io::Result<()>)>),
+    Kept(Box<(Content, io::Result<bool>)>),
     /// The error that ended reading.
-    Error(Box<io::Error>),
+    Error(io::Error),
+}
+
+impl Rest {
+    /// Returns the rest after a batch of about `batch` bytes, of which `read` tells whether more
+    /// follows.
+    fn after(read: io::Result<bool>, batch: usize, mask: Option<StatxFlags>) -> Self {
+        match read {
+            Ok(true) => Self::Unread { batch, mask },
+            Ok(false) => Self::Nothing,
+            Err(error) => Self::Error(error),
+        }
+    }
 }
 
 /// The size of the largest batches of a directory that is not read whole. A server gets an eighth
@@ -186,7 +198,7 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
-            let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| ());
+            let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| false);
             self.rest = Rest::Kept(Box::new((listing.content(), read)));
         }
     }
@@ -403,12 +415,12 @@ impl Walk {
         let above = end_above(&cursor.stack.levels);
         let end_marker = cursor.stack.top().end_marker;
         let (directory, remaining) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
-        let read = match mem::take(&mut remaining.rest) {
+        remaining.rest = match mem::take(&mut remaining.rest) {
             Rest::Nothing => return Ok(()),
-            Rest::Error(error) => return Err(directory.error(*error)),
+            Rest::Error(error) => return Err(directory.error(error)),
             Rest::Kept(kept) => {
                 let (content, read) = *kept;
-                listing.append(remaining.end, &content).and(read)
+                Rest::after(listing.append(remaining.end, &content).and(read), 0, None)
             }
             Rest::Unread { batch, mask } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
@@ -420,17 +432,11 @@ impl Walk {
                     next_batch = MAX_STREAM_BATCH.min(2 * batch);
                 }
                 let source = Source::in_parts(directory.fd, end_marker);
-                let read = listing.read_part(source, next_batch, is_full);
-                if let Ok(true) = read {
-                    remaining.rest = Rest::Unread { batch: next_batch, mask };
-                }
-                read.map(|_| ())
+                // An error comes after the entries before it.
+                Rest::after(listing.read_part(source, next_batch, is_full), next_batch, mask)
             }
         };
         remaining.end = listing.extent;
-        if let Err(error) = read {
-            remaining.rest = Rest::Error(Box::new(error)); // after the entries before it
-        }
         Ok(())
     }
 
@@ -501,20 +507,9 @@ impl Walk {
             None if ahead.is_none() && listing.order() == Order::Unsorted => {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);
-                match listing.read_part(source, FIRST_BATCH, false) {
-                    Ok(has_more) => {
-                        if has_more {
-                            let mask = listing.mask();
-                            remaining.rest = Rest::Unread { batch: FIRST_BATCH, mask };
-                        }
-                        Ok(())
-                    }
-                    Err(error) if listing.len() > above.entries => {
-                        remaining.rest = Rest::Error(Box::new(error));
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
-                }
+                let read = listing.read_part(source, FIRST_BATCH, false);
+                remaining.rest = Rest::after(read, FIRST_BATCH, listing.mask());
+                Ok(())
             }
             None => {
                 let enters = depth + 1 < cursor.options.max_depth;
