@@ -94,14 +94,7 @@ impl<'a> ListedEntry<'a> {
         'a: 'e,
     {
         let Arena { path, depth, .. } = self.arena;
-        self.in_directory(Directory { fd: dir.as_fd(), path, depth: *depth })
-    }
-
-    #[inline]
-    pub(crate) fn in_directory<'e>(&self, directory: Directory<'e>) -> Entry<'e>
-    where
-        'a: 'e,
-    {
+        let directory = Directory { fd: dir.as_fd(), path, depth: *depth };
         Entry { record: self.record(), directory, queried: None }
     }
 
