@@ -86,16 +86,16 @@ impl Error {
         cause: impl Into<io::Error>,
     ) -> Self {
         let path = path.into();
-        let is_known = depth > 0 || !path.as_os_str().is_empty();
-        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
-        let Self { cause, is_root, known: earlier } = cause
-            .into()
-            .downcast()
-            .unwrap_or_else(|cause| Self { cause, is_root: false, known: None });
+        let mut error = cause.into().downcast().unwrap_or_else(|cause| Self {
+            cause,
+            is_root: false,
+            known: None,
+        });
         // An error of this crate may already have a path.
-        let earlier =
-            earlier.filter(|earlier| known.is_none() || !earlier.path.as_os_str().is_empty());
-        Self { cause, is_root, known: earlier.or(known) }
+        if error.path().is_none() && (depth > 0 || !path.as_os_str().is_empty()) {
+            error.known = Some(Box::new(Known { path, depth, loop_ancestor: None }));
+        }
+        error
     }
 
     /// Returns an error of opening or reading the directory that the caller has passed.
