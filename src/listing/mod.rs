@@ -72,7 +72,7 @@ pub struct Listing {
     pub(crate) extent: Extent,
     order: Order,
     /// The metadata to query of each entry right after its batch.
-    mask: Option<StatxFlags>,
+    pub(crate) mask: Option<StatxFlags>,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
     /// Whether the directory was removed.
@@ -214,18 +214,13 @@ impl Listing {
     /// [`Entry::statx`]: crate::Entry::statx
     #[doc(alias("metadata", "READDIRPLUS", "size", "mtime"))]
     #[must_use]
-    pub fn with_statx(mut self, mask: StatxFlags) -> Self {
-        self.mask = Some(mask);
-        self
+    pub fn with_statx(self, mask: StatxFlags) -> Self {
+        self.with_mask(Some(mask))
     }
 
     pub(crate) fn with_mask(mut self, mask: Option<StatxFlags>) -> Self {
         self.mask = mask;
         self
-    }
-
-    pub(crate) fn mask(&self) -> Option<StatxFlags> {
-        self.mask
     }
 
     /// Sets when reading fails before the end of the directory.

@@ -508,7 +508,7 @@ impl Walk {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);
                 let read = listing.read_part(source, FIRST_BATCH, false);
-                remaining.rest = Rest::after(read, FIRST_BATCH, listing.mask());
+                remaining.rest = Rest::after(read, FIRST_BATCH, listing.mask);
                 Ok(())
             }
             None => {
