@@ -829,14 +829,17 @@ impl WalkOptions {
         self
     }
 
+    /// Returns an empty listing of this order and mask.
+    fn listing(&self) -> Listing {
+        Listing::with_order(self.order).with_mask(self.mask)
+    }
+
     fn begin(self, roots: Roots, path: &Path) -> Walk {
-        let Self { options, order, mask, read_ahead, is_eager } = self;
-        let mut cursor = Cursor::new(options);
+        let mut cursor = Cursor::new(self.options);
         cursor.begin(roots, path);
-        let ahead =
-            (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, mask, is_eager, &options));
+        let listing = self.listing();
+        let ahead = (self.read_ahead > 0).then(|| ReadAhead::new(self));
         cursor.free_descriptor = ahead.as_ref().map(ReadAhead::free_descriptor);
-        let listing = Listing::with_order(order).with_mask(mask);
         Walk { cursor, listing, state: None, updates: EntryUpdates::default(), ahead }
     }
 }

@@ -24,20 +24,18 @@
 //! `ReadAhead` does not know what the caller skips. The [`Place`] of the entry that the walk
 //! descends into tells which directories the walk has passed.
 
-use super::Remaining;
+use super::{Remaining, WalkOptions};
 use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
-use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
-use crate::listing::{Content, Extent, Limit, Listing, Order, Source};
+use crate::listing::{Content, Extent, Limit, Listing, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{OFlags, StatxFlags};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::time::ClockId;
 use std::collections::VecDeque;
@@ -86,16 +84,11 @@ pub(crate) struct ReadAhead {
 }
 
 struct Shared {
-    order: Order,
-    mask: Option<StatxFlags>,
-    flags: OFlags,
-    max_depth: usize,
+    options: WalkOptions,
     /// The number of directories that may be read ahead before another one waits.
     budget: AtomicUsize,
     /// Which of the last eight directories were slow: a bit for each, the lowest for the last.
     recent: AtomicUsize,
-    /// Whether each directory counts as one that waited, so that tests use the threads.
-    is_eager: bool,
     /// Whether reading ahead has ended: the `ReadAhead` is being dropped, or the system has refused
     /// a descriptor and none could be closed.
     is_over: Arc<AtomicBool>,
@@ -178,26 +171,14 @@ struct Job {
 }
 
 impl ReadAhead {
-    pub(crate) fn new(
-        threads: usize,
-        order: Order,
-        mask: Option<StatxFlags>,
-        is_eager: bool,
-        options: &Options,
-    ) -> Self {
-        let state = State {
-            max_open: threads.saturating_mul(OPEN_COUNT).saturating_add(options.max_open),
-            max_threads: threads,
-            ..State::default()
-        };
+    pub(crate) fn new(options: WalkOptions) -> Self {
+        let (max_threads, max_open) = (options.read_ahead, options.options.max_open);
+        let max_open = max_threads.saturating_mul(OPEN_COUNT).saturating_add(max_open);
+        let state = State { max_open, max_threads, ..State::default() };
         let shared = Shared {
-            order,
-            mask,
-            flags: options.flags,
-            max_depth: options.max_depth,
             budget: AtomicUsize::new(0),
             recent: AtomicUsize::new(0),
-            is_eager,
+            options,
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
             state: Mutex::new(state),
@@ -424,10 +405,10 @@ impl Shared {
     fn note(&self, begin: Duration, entry_count: usize) {
         let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
-        let micros = if self.is_eager { usize::MAX } else { micros };
+        let micros = if self.options.is_eager { usize::MAX } else { micros };
         // Two threads that note at once may lose one of the notes, which does no harm.
         let (budget, recent) = (self.budget.load(Relaxed), self.recent.load(Relaxed));
-        let entry_count = entry_count * if self.mask.is_some() { QUERIED_COST } else { 1 };
+        let entry_count = entry_count * if self.options.mask.is_some() { QUERIED_COST } else { 1 };
         let (budget, recent) = next_budget(budget, recent, micros, entry_count);
         self.budget.store(budget, Relaxed);
         self.recent.store(recent, Relaxed);
@@ -495,8 +476,7 @@ impl Shared {
     /// Reads directories ahead until reading ahead ends.
     fn work(shared: &Arc<Self>) {
         let limit = Limit { bytes: MAX_BYTES, is_over: Arc::clone(&shared.is_over) };
-        let mut listing =
-            Listing::with_order(shared.order).with_mask(shared.mask).with_limit(limit);
+        let mut listing = shared.options.listing().with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
             let Some((job, token)) = shared.begin(&mut state) else {
@@ -549,12 +529,12 @@ impl Shared {
     ) -> Option<(AheadRead, Option<Siblings>)> {
         let Siblings { parent, depth, children } = &*job.siblings;
         let (name, end_marker) = (&children[job.index].name, parent.end_marker);
-        let found = raw_open::below_on_mount(parent.fd.as_fd(), name, self.flags);
+        let found = raw_open::below_on_mount(parent.fd.as_fd(), name, self.options.options.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
         let fd = found.ok()?;
-        let enters = depth + 1 < self.max_depth;
+        let enters = depth + 1 < self.options.options.max_depth;
         let source = Source::whole(fd.as_fd(), end_marker, enters);
         let read = listing.read_behind(Extent::default(), source);
         read.ok().filter(|()| !listing.is_removed())?;
@@ -593,10 +573,10 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Options, Order, Progress,
-        ReadAhead, Relaxed, Siblings, next_budget,
+        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Progress, ReadAhead, Relaxed,
+        Siblings, WalkOptions, next_budget,
     };
-    use crate::Walk;
+    use crate::{Order, Walk};
     use std::cell::Cell;
     use std::fs::{File, create_dir_all};
     use tempfile::TempDir;
@@ -622,8 +602,12 @@ mod tests {
         Progress::Done(Some(AheadRead { dir: dir(ahead), content: Listing::new().content() }))
     }
 
+    fn options(threads: usize) -> WalkOptions {
+        Walk::options().order(Order::Bytes).read_ahead(threads).eager()
+    }
+
     fn new() -> ReadAhead {
-        ReadAhead::new(1, Order::Bytes, None, true, &Options::default())
+        ReadAhead::new(options(1))
     }
 
     fn depths(ahead: &ReadAhead) -> Vec<usize> {
@@ -670,7 +654,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "opens a directory")]
     fn with_few_descriptors_less_is_near_the_front() {
-        let ahead = ReadAhead::new(16, Order::Bytes, None, true, &Options::default());
+        let ahead = ReadAhead::new(options(16));
         let progress =
             [(); 4].map(|()| Progress::Done(None)).into_iter().chain([Progress::Pending]);
         let all: Vec<_> = progress.map(|progress| item(&ahead, 1, 0, progress)).collect();
@@ -742,8 +726,7 @@ mod tests {
         let made = TempDir::new().unwrap();
         create_dir_all(made.path().join("n/below")).unwrap();
         for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
-            let options = Options { max_depth, ..Options::default() };
-            let ahead = ReadAhead::new(1, Order::Bytes, None, true, &options);
+            let ahead = ReadAhead::new(options(1).max_depth(max_depth));
             let fd = crate::open(made.path()).unwrap();
             let parent = Arc::new(AheadDir { fd, ..Arc::into_inner(dir(&ahead)).unwrap() });
             let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
@@ -758,11 +741,8 @@ mod tests {
     /// `WalkOptions::read_ahead` states this number.
     #[test]
     fn eight_descriptors_may_be_open_for_each_thread() {
-        let options = Options { max_open: 5, ..Options::default() };
-        assert_eq!(
-            ReadAhead::new(3, Order::Bytes, None, true, &options).shared.lock().max_open,
-            5 + 8 * 3
-        );
+        let ahead = ReadAhead::new(options(3).max_open(5));
+        assert_eq!(ahead.shared.lock().max_open, 5 + 8 * 3);
     }
 
     #[test]
