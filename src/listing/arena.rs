@@ -5,7 +5,7 @@ use super::span::Span;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{Directory, kept_type};
-use crate::read_dir::records::{HEADER, Records};
+use crate::read_dir::records::Records;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
@@ -131,13 +131,6 @@ impl Arena {
         #[allow(unsafe_code)]
         let room = unsafe { &mut *(ptr::from_mut(room) as *mut [MaybeUninit<u8>]) };
         Records::new(dir, room, end_marker)
-    }
-
-    /// Returns the inode number in the record.
-    #[inline]
-    pub(crate) fn ino(&self, span: Span) -> u64 {
-        let bytes = self.memory[span.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
-        u64::from_ne_bytes(*bytes)
     }
 
     /// Returns the type in the record.

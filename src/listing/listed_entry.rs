@@ -3,7 +3,7 @@
 
 use super::arena::Arena;
 use super::span::Span;
-use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal};
+use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal, kept_field};
 use crate::read_dir::records::HEADER;
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
@@ -72,7 +72,7 @@ impl<'a> ListedEntry<'a> {
     /// Returns the inode number in the listing: see [`Entry::ino`].
     #[inline]
     pub fn ino(&self) -> u64 {
-        self.arena.ino(self.span)
+        kept_field(&self.arena.memory, self.span.start() - HEADER)
     }
 
     /// Makes an [`Entry`] of it, which can be queried and opened. `dir` is the directory that was

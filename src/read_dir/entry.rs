@@ -93,7 +93,7 @@ pub(crate) fn kept_type(d_type: u8) -> FileType {
 
 /// Returns a field of 8 bytes in a kept record.
 #[inline]
-fn kept_field(bytes: &[u8], start: usize) -> u64 {
+pub(crate) fn kept_field(bytes: &[u8], start: usize) -> u64 {
     u64::from_ne_bytes(*bytes[start..].first_chunk().expect("BUG: a record without its header"))
 }
 
@@ -126,9 +126,7 @@ impl Directory<'_> {
     pub(crate) fn error_at(self, name: &[u8], cause: impl Into<io::Error>) -> Error {
         Error::at_depth(join(self.path, name), self.depth + 1, cause)
     }
-}
 
-impl Directory<'_> {
     /// Queries the type of an entry whose record has none. It takes the parts of the entry, because
     /// the entry of the caller's loop stays in registers.
     #[cold]
