@@ -204,14 +204,6 @@ impl Work for Remaining {
     }
 }
 
-/// The result of a step to the next entry of the current directory.
-enum Step {
-    Entry,
-    /// The entries in the listing are used up, except one.
-    Rest,
-    Nothing,
-}
-
 impl Walk {
     /// Starts from the default options.
     ///
@@ -371,33 +363,27 @@ impl Walk {
             Some(_) => {}
             None => self.updates.request.set(None), // it is about this entry alone
         }
-        loop {
-            match self.next_entry() {
-                Step::Entry => return Ok(true),
-                Step::Rest => self.read_rest()?,
-                Step::Nothing => {
-                    if !self.ascend()? {
-                        return Ok(false);
-                    }
-                }
+        while !self.next_entry() {
+            let top = self.cursor.stack.levels.last();
+            if top.is_some_and(|top| !top.remaining.is_finished()) {
+                self.read_rest()?;
+            } else if !self.ascend()? {
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
-    /// Advances to the next entry of the current directory.
+    /// Advances to the next entry of the current directory, if it is in the listing. With more to
+    /// read, one entry stays there, so that the last entry is known to be the last.
     #[inline(always)]
-    fn next_entry(&mut self) -> Step {
+    fn next_entry(&mut self) -> bool {
         let Self { cursor: Cursor { options, stack, path, .. }, listing, state, .. } = self;
-        let Some(top) = stack.levels.last_mut() else { return Step::Nothing };
+        let Some(top) = stack.levels.last_mut() else { return false };
         let Level { bounds, remaining: Remaining { next, end, rest, .. }, .. } = top;
-        if *next + 1 >= end.entries {
-            // One entry ahead, so that the last entry is known to be the last.
-            match rest {
-                Rest::Unread { .. } | Rest::Kept(_) => return Step::Rest,
-                Rest::Error(_) if *next == end.entries => return Step::Rest,
-                _ if *next == end.entries => return Step::Nothing,
-                _ => {}
-            }
+        let has_more = || matches!(rest, Rest::Unread { .. } | Rest::Kept(_));
+        if *next + 1 >= end.entries && (*next == end.entries || has_more()) {
+            return false;
         }
         let entry = listing.get(*next).expect("BUG: an entry is missing");
         *next += 1;
@@ -405,7 +391,7 @@ impl Walk {
         if bounds.depth + 1 < options.max_depth {
             *state = EntryState::from_type(entry.d_type());
         }
-        Step::Entry
+        true
     }
 
     /// Reads more entries of the current directory. Of those in the listing at most one remains.
