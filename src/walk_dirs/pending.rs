@@ -109,12 +109,6 @@ impl Pending {
         }
         self.truncate(kept_end);
     }
-
-    /// Removes the names in `range`.
-    pub(crate) fn remove(&mut self, range: Range<usize>) {
-        self.bytes.copy_within(range.end.., range.start);
-        self.truncate(self.bytes.len() - range.len());
-    }
 }
 
 #[cfg(test)]

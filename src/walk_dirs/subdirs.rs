@@ -16,7 +16,7 @@ use crate::read_dir::entry::{Entry, query_type};
 use rustix::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the
@@ -42,11 +42,9 @@ pub(crate) struct Subdirs {
     unreadable: Option<Errno>,
     /// Whether the current directory has yielded an entry.
     pub(crate) has_yielded: bool,
-    /// The names at `level_start` that the caller has queried, skipped or followed before the
-    /// directory was read again, as offsets, sorted by name. They do not count as pending.
-    updated: Vec<usize>,
-    /// The offset in `pending` at which the `updated` names end.
-    updated_end: usize,
+    /// The names that the caller has queried, skipped or followed before the directory was read
+    /// again, sorted.
+    updated: Vec<(CString, EntryState)>,
 }
 
 /// The subdirectories that the walk may enter.
@@ -208,19 +206,20 @@ impl Subdirs {
     }
 
     /// Removes the names of the current directory, because its entries are noted again from the
-    /// first one. Keeps those that the caller has queried, skipped or followed.
+    /// first one. Notes those that the caller has queried, skipped or followed.
     pub(crate) fn begin_again(&mut self) {
         self.is_last_unknown = false;
         let Self { pending, level_start, updated, .. } = self;
-        pending.retain(*level_start, EntryState::is_updated);
-        updated.clear();
         let mut start = *level_start;
         while start < pending.len() {
-            updated.push(start);
-            start = pending.get(start).end;
+            let PendingName { state, name, end } = pending.get(start);
+            if state.is_updated() {
+                updated.push((name.to_owned(), state));
+            }
+            start = end;
         }
-        updated.sort_unstable_by_key(|start| pending.get(*start).name);
-        self.updated_end = start;
+        pending.truncate(*level_start);
+        updated.sort_by(|a, b| a.0.cmp(&b.0));
         self.is_unresolved |= !updated.is_empty();
     }
 
@@ -230,21 +229,17 @@ impl Subdirs {
         if !self.is_unresolved {
             return;
         }
-        let Self { pending, level_start, updated, updated_end, .. } = self;
-        if !updated.is_empty() {
-            let mut start = *updated_end;
-            while start < pending.len() {
-                let PendingName { name, end, .. } = pending.get(start);
-                let found = updated.binary_search_by_key(&name, |at| pending.get(*at).name);
-                if let Ok(index) = found {
-                    let state = pending.get(updated[index]).state;
-                    pending.set_state(start, state);
-                }
-                start = end;
+        let Self { pending, level_start, updated, .. } = self;
+        let mut start = *level_start;
+        while start < pending.len() && !updated.is_empty() {
+            let PendingName { name, end, .. } = pending.get(start);
+            let found = updated.binary_search_by(|(updated, _)| (**updated).cmp(name));
+            if let Ok(index) = found {
+                pending.set_state(start, updated[index].1);
             }
-            pending.remove(*level_start..*updated_end);
-            updated.clear();
+            start = end;
         }
+        updated.clear();
         pending.retain(*level_start, EntryState::is_entered);
         self.is_unresolved = false;
     }
