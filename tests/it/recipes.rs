@@ -2,7 +2,7 @@
 //! `tests/recipes` belongs to the recipe of its name: its `test` calls the recipe's functions.
 
 use crate::fixture::{has_gnu, run, run_unprivileged};
-use crate::machine::{can_trace, watchdog};
+use crate::machine::{can_trace, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::process::Process;
 use crate::support::recipe::{self, PAGE, programs};
@@ -68,6 +68,21 @@ fn errors_are_reported_and_change_the_status() {
     ];
     assert_eq!((lines(&output)[1].as_slice(), output.status.code()), (&reports[..], Some(2)));
     assert!(output.stdout.ends_with(b" bytes\n"), "{output:?}");
+}
+
+/// An ordinary user can make such files.
+#[test]
+fn absurd_sizes_are_added_up() {
+    let (tree, mut refused) = (Tree::new(|at| make(at, &["src/a", "src/b"])), false);
+    for name in ["src/a", "src/b"] {
+        let file = File::options().write(true).open(tree.path().join(name)).unwrap();
+        refused |= file.set_len(i64::MAX as u64).is_err();
+    }
+    if refused {
+        return skip("absurd_sizes_are_added_up", "a file system with files of 8 EiB");
+    }
+    let output = run(&mut recipe("Report errors and go on", tree.path()));
+    assert_eq!(output.stdout, b"18446744073709551614 bytes\n", "{output:?}");
 }
 
 #[test]
