@@ -156,6 +156,22 @@ fn sums_count_each_file_once_as_du_does() {
     }
 }
 
+#[test]
+fn sum_of_absurd_blocks_stays_large() {
+    if !can_trace("sum_of_absurd_blocks_stays_large") {
+        return;
+    }
+    // A `struct statx` up to `stx_blocks`, of a file with one link.
+    let statx = "ff0f0000001000000000000000000000010000000000000000000000a4810000";
+    let statx = format!("{statx}01000000000000000100000000000000ffffffffffffffff");
+    let inject = format!("inject=statx:poke_exit=@arg5={statx}:when=2+");
+    let tree = Tree::of(&["src/d/b", "src/d/c"]);
+    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject];
+    let output = run(&mut under(&strace, "Add up sizes on all cores", tree.path()));
+    let sum = u128::from(u64::MAX) * 512;
+    assert_eq!(lines(&output)[0], [format!("{sum} \"src\""), format!("{sum} \"src/d\"")]);
+}
+
 /// A path for each level would take 48 MB.
 #[test]
 fn sums_of_a_deep_tree_take_little_memory() {
