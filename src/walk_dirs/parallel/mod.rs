@@ -11,6 +11,9 @@ use crate::read_dir::buffer::Buffer;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, PoisonError, mpsc, thread};
 use crate::walk_dirs::part::Part;
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::cell::Cell;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use work_queue::{WorkQueue, Workers};
@@ -18,6 +21,9 @@ use work_queue::{WorkQueue, Workers};
 /// The fewest threads of `run_parallel(0)`. On a cold disk they wait in parallel, whatever the
 /// number of cores.
 const MIN_THREADS: usize = 8;
+
+/// The most descriptors that the table is grown for in advance. It then takes 8 KiB.
+const MAX_GROWN: i32 = 1024;
 
 /// Runs `work` on this thread and, as parts are split off, on others. Returns the results in the
 /// order of [`Worker::index`].
@@ -30,7 +36,9 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
     let queue = WorkQueue::new();
     queue.add_threads(if threads == 0 { MIN_THREADS } else { threads } - 1);
     let (begun_count, results) = (AtomicUsize::new(0), Mutex::default());
-    let all = Threads { queue, is_by_cores: threads == 0, work, begun_count, results };
+    let max_open = part.cursor.options.max_open;
+    let open_count = if threads == 0 { MIN_THREADS } else { threads }.saturating_mul(max_open);
+    let all = Threads { queue, is_by_cores: threads == 0, work, begun_count, results, open_count };
     thread::scope(|scope| {
         let (sender, started) = mpsc::channel();
         all.run(scope, &sender, part, buffer);
@@ -57,6 +65,8 @@ struct Threads<S, R, F> {
     begun_count: AtomicUsize,
     /// The result of each thread, with its index.
     results: Mutex<Vec<(usize, thread::Result<R>)>>,
+    /// The number of directories that all threads together may hold open.
+    open_count: usize,
 }
 
 impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, R, F> {
@@ -75,7 +85,11 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             self.queue.add_threads(cores.saturating_sub(MIN_THREADS));
         }
         let buffer_capacity = buffer.capacity();
+        let is_first_start = Cell::new(index == 0);
         let start = || {
+            if is_first_start.take() {
+                grow_descriptor_table(self.open_count);
+            }
             let sender = started.clone();
             let begin = move || {
                 if let Some(part) = self.queue.begin() {
@@ -100,5 +114,18 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             self.queue.leave();
         }
         self.results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+    }
+}
+
+/// Grows the table of descriptors to `count`, but at most 1,024, if no other thread is alive.
+/// Otherwise the kernel would wait for all cores before each growth, which takes 10 ms or more, and
+/// whoever needs a descriptor would wait with it.
+fn grow_descriptor_table(count: usize) {
+    let threads = openat(CWD, c"/proc/self/task", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let Ok(threads) = threads else { return };
+    // `.`, `..`, and a link for each thread.
+    if fstat(&threads).is_ok_and(|stat| stat.st_nlink == 3) {
+        let last = i32::try_from(count).map_or(MAX_GROWN, |count| count.min(MAX_GROWN)) - 1;
+        let _ = fcntl_dupfd_cloexec(&threads, last); // fails above the limit of the process
     }
 }

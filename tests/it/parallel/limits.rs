@@ -1,5 +1,6 @@
 //! Checks parallel walks that have few descriptors or rights, or whose threads the system refuses.
 
+use crate::support::fixture::{example, run};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::process::{self, as_nobody};
@@ -12,6 +13,7 @@ use lendir::{Dir, WalkDirs, Worker};
 use rustix::fs::{Mode, fchmod};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex};
 
@@ -122,6 +124,31 @@ fn walk_survives_refused_threads() {
             }
         });
     });
+}
+
+/// A program that has threads already would wait for it.
+#[test]
+fn one_thread_grows_the_table_of_descriptors() {
+    const TEST: &str = "parallel::limits::one_thread_grows_the_table_of_descriptors";
+    let tree = Tree::of(&["flat/1", "deep/a/1", "deep/b/1"]);
+    let is_growth = |line: &&str| line.contains("F_DUPFD_CLOEXEC, 511)"); // 16 times 32
+    // The tests have a thread each.
+    let parts = lines(TEST, &["-e", "trace=fcntl,%file"], || {
+        let _counted = Counted::begin();
+        let _ = lendir::walk_dirs(tree.path())
+            .unwrap()
+            .run_parallel(16, |worker| while worker.next().unwrap().is_some() {});
+    });
+    let Some(parts) = parts else { return };
+    assert_eq!(parts[0].iter().map(|line| &**line).find(is_growth), None);
+
+    for (dir, growths) in [("flat", 0), ("deep", 1)] {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-e", "trace=fcntl"]).arg(example("find").get_program());
+        strace.args(["-j", "16", dir]).current_dir(tree.path()).env_remove("LD_LIBRARY_PATH");
+        let log = String::from_utf8(run(&mut strace).stderr).unwrap();
+        assert_eq!(log.lines().filter(is_growth).count(), growths, "{log}");
+    }
 }
 
 /// The second thread takes half of the directories, because the first one waits in a directory.
