@@ -49,7 +49,11 @@ fn main() -> ExitCode {
         Err(error) => report(&error),
         Ok(walk) => {
             for listed in walk.run_parallel(threads, |worker| list(worker, &report)) {
-                listed.unwrap_or_else(|error| report(&error));
+                match listed {
+                    // A closed pipe is no error.
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => report(&error),
+                    _ => {}
+                }
             }
         }
     }
@@ -105,7 +109,10 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
             }
         }
         if lines.len() > 1 << 16 {
-            io::stdout().lock().write_all(&lines)?;
+            if let Err(error) = io::stdout().lock().write_all(&lines) {
+                worker.stop();
+                return Err(error);
+            }
             lines.clear();
         }
     }
