@@ -13,7 +13,7 @@
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use lendir::{Dir, FileType, ListedEntry, Listing, Order, WalkDirs, Worker};
+use lendir::{Dir, Error, FileType, ListedEntry, Listing, Order, WalkDirs, Worker};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -70,7 +70,7 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
         }
         let rules = listing.by_name(".gitignore");
         if let Some(entry) = rules.filter(|entry| entry.d_type() != FileType::Symlink) {
-            match read_rules(&dir, entry) {
+            match read_rules(&dir, entry, report) {
                 Ok(own) => {
                     let above = dir.state_mut().take();
                     *dir.state_mut() = Some(Arc::new(Rules { own, above }));
@@ -119,14 +119,22 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
     io::stdout().lock().write_all(&lines)
 }
 
-fn read_rules(dir: &Dir<State>, entry: ListedEntry) -> io::Result<Gitignore> {
-    let mut text = Vec::new();
-    entry.in_dir(&dir.fd()).open_file()?.read_to_end(&mut text)?;
+/// Reads the rules of one `.gitignore`, without its wrong lines, which it reports.
+fn read_rules(
+    dir: &Dir<State>,
+    entry: ListedEntry,
+    report: &dyn Fn(&dyn std::fmt::Display),
+) -> Result<Gitignore, Error> {
+    let (fd, mut text) = (dir.fd(), Vec::new());
+    let entry = entry.in_dir(&fd);
+    entry.open_file()?.read_to_end(&mut text).map_err(|error| entry.wrap_error(error))?;
     let mut rules = GitignoreBuilder::new(dir.path());
     for line in String::from_utf8_lossy(&text).lines() {
-        rules.add_line(None, line).map_err(io::Error::other)?;
+        if let Err(error) = rules.add_line(None, line) {
+            report(&entry.wrap_error(io::Error::other(error)));
+        }
     }
-    rules.build().map_err(io::Error::other)
+    rules.build().map_err(|error| entry.wrap_error(io::Error::other(error)))
 }
 
 /// Returns `true` if the nearest rule that matches excludes the path, or none matches a hidden name.
