@@ -62,7 +62,7 @@ impl Last {
     /// Returns `true` if the directory ends with this record, provided that its batch does.
     ///
     /// Where the compiler knows that there is no marker, it inlines this, and no call is left.
-    /// Elsewhere the call makes it too long to inline. The same condition in the caller, or
+    /// Elsewhere the two calls make it too long to inline. The same condition in the caller, or
     /// inlined, costs 3 to 12 instructions an entry. So does `&Records` for the argument: all of
     /// the reader would stay in memory.
     ///
@@ -75,23 +75,26 @@ impl Last {
         room_end: usize,
         unsought: Option<BorrowedFd<'_>>,
     ) -> bool {
-        end_marker != EndMarker::NONE && self.ends(end_marker, room_end, unsought)
+        end_marker != EndMarker::NONE
+            && self.has(end_marker, unsought)
+            && self.leaves_room(room_end)
     }
 
     #[cold]
     #[inline(never)]
-    fn ends(
-        self,
-        end_marker: EndMarker,
-        room_end: usize,
-        unsought: Option<BorrowedFd<'_>>,
-    ) -> bool {
+    fn has(self, end_marker: EndMarker, unsought: Option<BorrowedFd<'_>>) -> bool {
         if let (0, Some(dir)) = (self.nul, unsought) {
             let _ = retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(0)));
         }
-        // If the largest record does not fit behind this one, the batch may have ended because the
-        // next record did not fit.
-        end_marker.is(self.cookie) && self.end_address() <= room_end
+        end_marker.is(self.cookie)
+    }
+
+    /// Returns `true` if the largest record fits behind this one. Otherwise the batch may have
+    /// ended because the next record did not fit.
+    #[cold]
+    #[inline(never)]
+    fn leaves_room(self, room_end: usize) -> bool {
+        self.end_address() <= room_end
     }
 }
 
