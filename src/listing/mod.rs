@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::open::open_again;
 use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::{Directory, NOT_BEYOND};
+use crate::read_dir::entry::{DONT_SYNC, Directory, NOT_BEYOND};
 use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
 pub(crate) use arena::FIRST_BATCH;
 pub(crate) use arena::Limit;
@@ -450,7 +450,7 @@ impl Listing {
                 continue;
             }
             // No server needs to confirm a type.
-            let sync = if mask.is_some() { AtFlags::empty() } else { AtFlags::STATX_DONT_SYNC };
+            let sync = if mask.is_some() { AtFlags::empty() } else { DONT_SYNC };
             let name = entry.name_cstr();
             #[cfg(test)]
             crate::read_dir::end_marker::tests::count_query();

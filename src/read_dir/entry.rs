@@ -149,13 +149,17 @@ impl Directory<'_> {
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
 pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
+/// `AT_STATX_DONT_SYNC`, which rustix does not define for each C library: the kernel may answer from
+/// its cache.
+pub(crate) const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
+
 /// Asks only for the type of an entry, which no server needs to confirm.
 #[cold]
 #[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     #[cfg(test)]
     super::end_marker::tests::count_query();
-    let flags = NOT_BEYOND | AtFlags::STATX_DONT_SYNC;
+    let flags = NOT_BEYOND | DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
     Ok(FileType::from_raw_mode(statx.stx_mode.into()))
 }
