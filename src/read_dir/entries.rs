@@ -3,11 +3,13 @@
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
-use super::entry::{Directory, Entry, Record};
+use super::entry::{Directory, Entry};
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::RawDirEntry;
 use std::fmt;
+use std::marker::PhantomData;
 
 /// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
 /// so that many directories can be read into the same memory.
@@ -136,11 +138,16 @@ impl<'a> Entries<'a> {
     #[inline(always)]
     pub fn find(
         &mut self,
-        wanted: impl FnMut(&Entry<'_>) -> bool,
+        mut wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
         let Self { records, phase, directory } = self;
-        let entry = |record| Entry { record, directory: *directory, queried: None };
-        find(records, phase, || *directory, entry, wanted)
+        let found = find(
+            records,
+            phase,
+            || *directory,
+            |record, _| Entry::of(record, *directory).keep_if(&mut wanted),
+        )?;
+        Ok(found.map(|record| Entry::of(record, *directory)))
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
@@ -255,17 +262,17 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Finds the next record for which `wanted` returns `true`, as the kind of entry that `entry` makes
-/// of it. `directory` is a closure, because the compiler would otherwise load its fields for every
+/// Finds the next record that `keep` gives back. It takes each record, because an entry is made of
+/// it. The closure's second argument says that what it captures lives longer than the record.
+/// `directory` is a closure, because the compiler would otherwise load its fields for every
 /// entry.
 #[inline(always)]
-pub(crate) fn find<'e, E>(
+pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
-    entry: impl Fn(Record<'e>) -> E,
-    mut wanted: impl FnMut(&E) -> bool,
-) -> Result<Option<E>, Error> {
+    mut keep: impl for<'r> FnMut(RawDirEntry<'r>, PhantomData<&'r &'e ()>) -> Option<RawDirEntry<'r>>,
+) -> Result<Option<RawDirEntry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer
     // frame mispredicts.
     while !records.has_ended(*phase) {
@@ -289,9 +296,8 @@ pub(crate) fn find<'e, E>(
         let records = unsafe { &mut *(&raw mut *records) };
         match records.next_record(phase) {
             Ok(Some(record)) => {
-                let entry = entry(Record::Raw(record));
-                if wanted(&entry) {
-                    return Ok(Some(entry));
+                if let Some(record) = keep(record, PhantomData) {
+                    return Ok(Some(record));
                 }
             }
             Ok(None) => {}

@@ -213,12 +213,15 @@ impl ReadDir {
     #[inline(always)]
     pub fn find(
         &mut self,
-        wanted: impl FnMut(&Entry<'_>) -> bool,
+        mut wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
-        let entry = |record| Entry { record, directory: directory(), queried: None };
-        find(Self::records(&mut self.records), &mut self.phase, directory, entry, wanted)
+        let records = Self::records(&mut self.records);
+        let found = find(records, &mut self.phase, directory, |record, _| {
+            Entry::of(record, directory()).keep_if(&mut wanted)
+        })?;
+        Ok(found.map(|record| Entry::of(record, directory())))
     }
 
     /// Counts the entries that remain, by reading the directory to its end. For the number of

@@ -133,9 +133,9 @@ impl<'a, S> Dir<'a, S> {
     pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
         let updates = &*updates;
-        let entry = |record| DirEntry::new(record, *directory, updates);
-        match find(records, phase, || *directory, entry, |_| true) {
-            Ok(Some(entry)) => {
+        match find(records, phase, || *directory, |record, _| Some(record)) {
+            Ok(Some(record)) => {
+                let entry = DirEntry::new(record, *directory, updates);
                 // Not in the closure, unlike `find`: this saves 2.6 instructions for each entry.
                 subdirs.note(&entry, updates);
                 Ok(Some(entry))
@@ -180,13 +180,19 @@ impl<'a, S> Dir<'a, S> {
     ) -> Result<Option<DirEntry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
         let updates = &*updates;
-        let entry = |record| DirEntry::new(record, *directory, updates);
-        let wanted = |entry: &DirEntry<'_>| {
-            subdirs.note(entry, updates);
-            wanted(entry)
-        };
-        match find(records, phase, || *directory, entry, wanted) {
-            Ok(Some(entry)) => Ok(Some(entry)),
+        let found = find(
+            records,
+            phase,
+            || *directory,
+            |record, _| {
+                DirEntry::new(record, *directory, updates).keep_if(|entry| {
+                    subdirs.note(entry, updates);
+                    wanted(entry)
+                })
+            },
+        );
+        match found {
+            Ok(Some(record)) => Ok(Some(DirEntry::new(record, *directory, updates))),
             // Two arms: what both share would keep the entry in memory, for 2.3 instructions each.
             Ok(None) => Self::report_end(None, *phase, subdirs, *directory).map(|()| None),
             Err(error) => Self::report_end(Some(error), *phase, subdirs, *directory).map(|()| None),

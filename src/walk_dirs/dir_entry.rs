@@ -2,7 +2,8 @@
 //! makes of them.
 
 use crate::cursor::entry_state::{EntryState, EntryUpdates, Request};
-use crate::read_dir::entry::{Directory, Entry, Record};
+use crate::read_dir::entry::{Directory, Entry};
+use rustix::fs::RawDirEntry;
 use std::fmt;
 use std::ops::Deref;
 
@@ -33,13 +34,19 @@ pub struct DirEntry<'a> {
 impl<'a> DirEntry<'a> {
     #[inline(always)]
     pub(super) fn new(
-        record: Record<'a>,
+        record: RawDirEntry<'a>,
         directory: Directory<'a>,
         updates: &'a EntryUpdates,
     ) -> Self {
-        let updates = EntryState::from_type(record.d_type()).map(|_| updates);
+        let updates = EntryState::from_type(record.file_type()).map(|_| updates);
         let queried = updates.map(|updates| &updates.queried);
-        Self { entry: Entry { record, directory, queried }, updates }
+        Self { entry: Entry { queried, ..Entry::of(record, directory) }, updates }
+    }
+
+    /// Returns the record that the kernel wrote, if the entry is wanted.
+    #[inline(always)]
+    pub(super) fn keep_if(self, wanted: impl FnOnce(&Self) -> bool) -> Option<RawDirEntry<'a>> {
+        if wanted(&self) { self.entry.into_raw() } else { None }
     }
 
     /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
