@@ -267,12 +267,15 @@ impl<'a> Entries<'a> {
 /// `directory` is a closure, because the compiler would otherwise load its fields for every
 /// entry.
 #[inline(always)]
-pub(crate) fn find<'e>(
+pub(crate) fn find<'e, K>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
-    mut keep: impl for<'r> FnMut(RawDirEntry<'r>, PhantomData<&'r &'e ()>) -> Option<RawDirEntry<'r>>,
-) -> Result<Option<RawDirEntry<'e>>, Error> {
+    mut keep: K,
+) -> Result<Option<RawDirEntry<'e>>, Error>
+where
+    K: for<'r> FnMut(RawDirEntry<'r>, PhantomData<&'r &'e ()>) -> Option<RawDirEntry<'r>>,
+{
     // Keep the system call in the caller's frame: after a system call, returning from an outer
     // frame mispredicts.
     while !records.has_ended(*phase) {

@@ -149,8 +149,8 @@ impl Directory<'_> {
 /// The flags to query an entry itself: no link is followed, and nothing is mounted.
 pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
-/// `AT_STATX_DONT_SYNC`, which rustix does not define for each C library: the kernel may answer from
-/// its cache.
+/// `AT_STATX_DONT_SYNC`, which rustix does not define for each C library: the kernel may answer
+/// from its cache.
 pub(crate) const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
 
 /// Asks only for the type of an entry, which no server needs to confirm.
