@@ -321,8 +321,8 @@ impl Listing {
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
-    /// Reads the entries of a directory behind the entries up to `above`, which stay unchanged. Returns
-    /// the first failed query of a type.
+    /// Reads the entries of a directory behind the entries up to `above`, which stay unchanged.
+    /// Returns the first failed query of a type.
     #[inline(always)]
     pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) -> io::Result<()> {
         self.truncate(above);
@@ -338,8 +338,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Reads the directory once more from its beginning, after an empty first batch: either the descriptor
-    /// stood at the end, or the directory has neither entries nor dots.
+    /// Reads the directory once more from its beginning, after an empty first batch: either the
+    /// descriptor stood at the end, or the directory has neither entries nor dots.
     #[cold]
     fn fill_again(&mut self, source: Source<'_>) -> io::Result<Phase> {
         let Ok(again) = open_again(source.dir) else { return Ok(Phase::Ended) };
@@ -347,7 +347,8 @@ impl Listing {
         self.fill(Source { dir, ..source })
     }
 
-    /// Reads all batches from the position of the descriptor on. Returns the last phase, which is `Empty` only if the first batch is.
+    /// Reads all batches from the position of the descriptor on. Returns the last phase, which is
+    /// `Empty` only if the first batch is.
     #[inline(always)]
     pub(crate) fn fill(&mut self, source: Source<'_>) -> io::Result<Phase> {
         let records_start = self.extent.records_end;
