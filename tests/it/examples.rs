@@ -508,7 +508,7 @@ fn manifest_has_all_files_at_few_descriptors() {
     let files = (0..2000).map(|file| format!("{}/{file}", file % 20)).collect::<Vec<_>>();
     let tree = Tree::new(|at| make(at, &files));
     let expected = outputs("manifest", tree.path(), &["."]).1;
-    for threads in ["0", "8", "64", "18446744073709551615"] {
+    for threads in ["0", "8", "64", &usize::MAX.to_string()] {
         let output = limited("ulimit -n 100", "manifest", tree.path(), &["-j", threads, "."]);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{threads}");

@@ -133,7 +133,7 @@ fn one_thread_grows_the_table_of_descriptors() {
     let tree = Tree::of(&["flat/1", "deep/a/1", "deep/b/1"]);
     let is_growth = |line: &&str| line.contains("F_DUPFD_CLOEXEC, 511)"); // 16 times 32
     // The tests have a thread each.
-    let parts = lines(TEST, &["-e", "trace=fcntl,%file"], || {
+    let parts = lines(TEST, &["-e", "trace=fcntl,?fcntl64,%file"], || {
         let _counted = Counted::begin();
         let _ = lendir::walk_dirs(tree.path())
             .unwrap()
@@ -144,7 +144,7 @@ fn one_thread_grows_the_table_of_descriptors() {
 
     for (dir, growths) in [("flat", 0), ("deep", 1)] {
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-qq", "-e", "trace=fcntl"]).arg(example("find").get_program());
+        strace.args(["-f", "-qq", "-e", "trace=fcntl,?fcntl64"]).arg(example("find").get_program());
         strace.args(["-j", "16", dir]).current_dir(tree.path()).env_remove("LD_LIBRARY_PATH");
         let log = String::from_utf8(run(&mut strace).stderr).unwrap();
         assert_eq!(log.lines().filter(is_growth).count(), growths, "{log}");
