@@ -32,7 +32,6 @@ use path::TreePath;
 use reopen::{ClosedLevel, NotFound, PathByNames};
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use stack::{Level, LevelState, Stack, Work};
 use std::ffi::{CStr, OsStr};
@@ -102,9 +101,7 @@ impl<T: Work> Cursor<T> {
         self.links.clear();
         self.root_parent = None;
         let Root { found, parent } = if let Some(root) = self.roots.open.take() {
-            if root.found.end_marker.is_fixed_by_open() {
-                let _ = seek(&root.found.dir, SeekFrom::Start(0));
-            }
+            root.found.end_marker.move_fixed_end(&root.found.dir);
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");

@@ -5,7 +5,8 @@
 
 use crate::file_system::FileSystem;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, StatxFlags, statx};
+use rustix::fs::{AtFlags, SeekFrom, StatxFlags, seek, statx};
+use rustix::io::retry_on_intr;
 use std::fs;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
@@ -89,10 +90,12 @@ impl EndMarker {
         cookie == self.0 & !FIXED && cookie != 0 && !self.is_nfs()
     }
 
-    /// Returns `true` if a directory may end where it ended when it was opened, until a seek: on
-    /// btrfs, and on an overlay over btrfs.
-    pub(crate) fn is_fixed_by_open(self) -> bool {
-        self.0 & FIXED != 0
+    /// Lets `dir`, which is at its beginning, end where it ends now. It may otherwise end where it
+    /// ended when it was opened, until a seek: on btrfs, and on an overlay over btrfs.
+    pub(crate) fn move_fixed_end(self, dir: impl AsFd) {
+        if self.0 & FIXED != 0 {
+            let _ = retry_on_intr(|| seek(&dir, SeekFrom::Start(0)));
+        }
     }
 }
 

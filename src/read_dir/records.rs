@@ -84,7 +84,7 @@ impl Last {
     #[inline(never)]
     fn has(self, end_marker: EndMarker, unsought: Option<BorrowedFd<'_>>) -> bool {
         if let (0, Some(dir)) = (self.nul, unsought) {
-            let _ = retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(0)));
+            end_marker.move_fixed_end(dir);
         }
         end_marker.is(self.cookie)
     }

@@ -17,7 +17,7 @@ use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, SeekFrom, Stat, Statx, StatxFlags, fstat, seek, statx};
+use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -92,7 +92,7 @@ impl<'a, S> Dir<'a, S> {
         subdirs.begin(is_dead_end, unreadable, end_marker);
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
         let mut entries = Entries::of(directory, buffer, end_marker);
-        entries.records.unsought = end_marker.is_fixed_by_open().then_some(directory.fd);
+        entries.records.unsought = Some(directory.fd);
         if !has_entries || unreadable.is_some() {
             entries.phase = Phase::Ended;
         }
@@ -270,9 +270,7 @@ impl<'a, S> Dir<'a, S> {
         if *phase != Phase::Reading || records.has_begun() {
             return self.read_again_into(listing);
         }
-        if records.end_marker.is_fixed_by_open() {
-            let _ = seek(directory.fd, SeekFrom::Start(0));
-        }
+        records.end_marker.move_fixed_end(directory.fd);
         self.read_at(directory.fd, listing)
     }
 
