@@ -455,28 +455,25 @@ impl Listing {
             let name = entry.name_cstr();
             #[cfg(test)]
             crate::read_dir::end_marker::tests::count_query();
-            match retry_on_intr(|| rustix::fs::statx(dir, name, NOT_BEYOND | sync, asked)) {
-                Ok(statx) => {
-                    if is_unknown {
-                        let file_type = FileType::from_raw_mode(statx.stx_mode.into());
-                        self.arena.set_d_type(span, file_type);
-                    }
-                    if mask.is_some() {
-                        self.arena.push_answer(span, asked, statx)?;
-                        self.extent.answers += 1;
-                    }
-                }
+            let statx =
+                retry_on_intr(|| rustix::fs::statx(dir, name, NOT_BEYOND | sync, asked)).ok();
+            let mode = match statx {
+                Some(statx) => Ok(statx.stx_mode.into()),
+                None if !needs_type => continue,
                 // The kernel may lack `statx`, or a filter refuse it.
-                Err(_) if needs_type => {
-                    match retry_on_intr(|| rustix::fs::statat(dir, name, NOT_BEYOND)) {
-                        Ok(stat) => {
-                            let file_type = FileType::from_raw_mode(stat.st_mode);
-                            self.arena.set_d_type(span, file_type);
-                        }
-                        Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
-                    }
+                None => retry_on_intr(|| rustix::fs::statat(dir, name, NOT_BEYOND))
+                    .map(|stat| stat.st_mode),
+            };
+            match mode {
+                Ok(mode) if is_unknown => {
+                    self.arena.set_d_type(span, FileType::from_raw_mode(mode));
                 }
-                Err(_) => {}
+                Ok(_) => {}
+                Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
+            }
+            if let (Some(statx), Some(_)) = (statx, mask) {
+                self.arena.push_answer(span, asked, statx)?;
+                self.extent.answers += 1;
             }
         }
         Ok(())
