@@ -25,6 +25,14 @@ pub(crate) struct Options {
     pub(crate) flags: OFlags,
 }
 
+impl Options {
+    /// Returns `true` if a walk enters the directories in a directory at `depth`.
+    #[inline(always)]
+    pub(crate) fn enters_below(&self, depth: usize) -> bool {
+        depth + 1 < self.max_depth
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

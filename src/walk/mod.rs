@@ -388,7 +388,7 @@ impl Walk {
         let entry = listing.get(*next).expect("BUG: an entry is missing");
         *next += 1;
         path.set_name(bounds.path_end, entry.name_with_nul());
-        if bounds.depth + 1 < options.max_depth {
+        if options.enters_below(bounds.depth) {
             *state = EntryState::from_type(entry.d_type());
         }
         true
@@ -498,7 +498,7 @@ impl Walk {
                 Ok(())
             }
             None => {
-                let enters = depth + 1 < cursor.options.max_depth;
+                let enters = cursor.options.enters_below(depth);
                 listing.read_behind(above, Source::whole(directory.fd, end_marker, enters))
             }
         };

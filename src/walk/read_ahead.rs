@@ -534,7 +534,7 @@ impl Shared {
             self.lower_limit();
         }
         let fd = found.ok()?;
-        let enters = depth + 1 < self.options.options.max_depth;
+        let enters = self.options.options.enters_below(*depth);
         let source = Source::whole(fd.as_fd(), end_marker, enters);
         let read = listing.read_behind(Extent::default(), source);
         read.ok().filter(|()| !listing.is_removed())?;

@@ -87,7 +87,7 @@ impl<'a, S> Dir<'a, S> {
         };
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
         let unreadable = unreadable.filter(|_| has_entries);
-        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
+        let is_dead_end = is_second_visit || !options.enters_below(bounds.depth);
         let end_marker = top.end_marker;
         subdirs.begin(is_dead_end, unreadable, end_marker);
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
