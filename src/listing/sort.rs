@@ -280,7 +280,7 @@ pub(crate) mod tests {
     const ROUNDS: usize = if cfg!(miri) { 1 } else { 12 };
 
     #[test]
-    fn names_of_all_lengths_and_alphabets() {
+    fn names_of_all_lengths_and_alphabets_are_sorted() {
         let mut random = Random(1);
         let max_count = if cfg!(miri) { 12 } else { 700 };
         for _ in 0..ROUNDS {
@@ -300,7 +300,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_that_share_a_prefix() {
+    fn names_that_share_a_prefix_are_sorted() {
         let mut random = Random(2);
         for _ in 0..ROUNDS {
             for shared in [1, 7, 8, 9, 13, LONGEST / 16, LONGEST - 20] {
@@ -321,7 +321,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn few_names_and_many() {
+    fn any_number_of_names_is_sorted() {
         let mut random = Random(3);
         let many = if cfg!(miri) { 65 } else { 20_000 };
         let counts = if cfg!(miri) {
@@ -380,7 +380,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn equal_names() {
+    fn equal_names_are_sorted() {
         for len in [0, 1, 7, 8, 9, LONGEST / 16, LONGEST] {
             for count in [2, FEW + 1, if cfg!(miri) { 9 } else { 3000 }] {
                 check(&vec![vec![b'A'; len]; count]);
@@ -389,7 +389,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_name_a_prefix_of_the_next() {
+    fn names_that_begin_the_next_are_sorted() {
         let mut names: Vec<_> = (1..=LONGEST).step_by(3).map(|len| vec![b'a'; len]).collect();
         names.reverse();
         check(&names);
