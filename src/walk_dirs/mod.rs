@@ -93,7 +93,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **Nothing is hidden.** If you drop a [`Dir`] before its end, the walk reads the directory
 ///   again from the start. One that you have no permission to read is yielded all the same, and the
 ///   error comes when you read it. An error of reading comes after the entries before it.
-/// - **Each directory is yielded once**, or twice with
+/// - **Each directory that a `Walk` enters once is yielded once**, or twice with
 ///   [`second_visits`](WalkDirsOptions::second_visits).
 ///
 /// If the kernel does not tell the type of an entry, and no query of yours has, the walk asks for
