@@ -3,7 +3,7 @@
 //! Nothing hangs, and a caller that catches the panic loses no directory and gets none twice.
 
 use crate::support::fuses::{Fuses, is_blown};
-use crate::support::machine::Watchdog;
+use crate::support::machine::watchdog;
 use crate::support::requests::Next;
 use crate::support::tree::{self, Tree};
 use lendir::{WalkDirs, WalkDirsOptions};
@@ -50,7 +50,7 @@ fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
 /// is not caught ends all threads.
 #[test]
 fn panic_of_clone_loses_no_directory() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::comb(at, 12));
     for options in options() {
         let expected = sorted(rest(&mut begin(&options, &tree, [0; 2])));

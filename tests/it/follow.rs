@@ -1,7 +1,7 @@
 //! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, and the
 //! return from their targets.
 
-use crate::support::machine::{Watchdog, runs_long};
+use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
 use crate::support::process::leave_room;
@@ -45,7 +45,7 @@ fn seeds() -> u64 {
 /// A walk that follows all links yields what `std` says, on one thread and on several.
 #[test]
 fn followed_links_agree_with_std() {
-    let _watchdog = Watchdog::new(300);
+    let _watchdog = watchdog();
     let (mut loops, mut deepest) = (0, 0);
     for seed in 0..seeds() {
         let (_tree, root) = tree::linked(seed);
@@ -140,7 +140,7 @@ fn walk_reopens_levels_above_links() {
 /// takes another one.
 #[test]
 fn process_with_few_descriptors_follows_links() {
-    process::run("follow::process_with_few_descriptors_follows_links", 60, || {
+    process::run("follow::process_with_few_descriptors_follows_links", || {
         for seed in 0..8 {
             let (_tree, root) = tree::linked(seed);
             for options in OPTIONS {

@@ -510,7 +510,7 @@ fn check(case: &Case, place: &Place) {
 #[test]
 fn random_walks_keep_all_invariants() {
     const TEST: &str = "model::random_walks_keep_all_invariants";
-    process::run(TEST, if runs_long() { 1800 } else { 120 }, || {
+    process::run(TEST, || {
         as_nobody(|| {
             let one = env::var("LENDIR_SEED").ok().map(|seed| seed.parse().unwrap());
             let seeds =

@@ -80,7 +80,7 @@ const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), |mut dir| while dir.next().unwra
 fn parts_share_one_descriptor() {
     const TEST: &str = "parallel::parts_share_one_descriptor";
     const THREADS: usize = 24;
-    crate::support::process::run(TEST, 60, || {
+    crate::support::process::run(TEST, || {
         let tree = Tree::new(|at| {
             for number in 0..400 {
                 std::fs::create_dir(at.join(number.to_string())).unwrap();

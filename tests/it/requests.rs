@@ -1,6 +1,6 @@
 //! Names that the caller passes to `Dir`, with a model of what a walk enters.
 
-use crate::support::machine::{Watchdog, runs_long};
+use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{OPTIONS, THREADS};
 use crate::support::process::as_nobody;
 use crate::support::requests::Requests;
@@ -77,7 +77,7 @@ fn name_some(dir: &mut Dir<'_>, names: &[String], there: &[String], seed: u64) -
 /// After `skip_subdirs`, the walk enters exactly what the caller names, in that order.
 #[test]
 fn walk_enters_exactly_the_named_directories() {
-    let _watchdog = Watchdog::new(300);
+    let _watchdog = watchdog();
     let outside = Tree::of(&["below/"]);
     let tree = Tree::new(|at| {
         for number in 0..60 {
@@ -154,7 +154,7 @@ fn names_need_skip_subdirs_and_one_component() {
 /// reads no directory, and needs no permission to read one.
 #[test]
 fn threads_enter_named_directories() {
-    let _watchdog = Watchdog::new(300);
+    let _watchdog = watchdog();
     as_nobody(|| {
         let tree = Tree::new(|at| tree::random(at, 11));
         let all = expected_visits(tree.path(), false, |_| Requests::ALL);

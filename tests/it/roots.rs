@@ -1,6 +1,6 @@
 //! Checks what a root may be, and several roots in one walk: `WalkDirsOptions::open_all`.
 
-use crate::support::machine::Watchdog;
+use crate::support::machine::watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
 use crate::support::process;
 use crate::support::process::leave_room;
@@ -54,7 +54,7 @@ fn place() -> Tree {
 /// One thread walks the roots in their order. Several threads share them.
 #[test]
 fn open_all_walks_each_root() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let place = place();
     for options in [PLAIN, POST, TIGHT] {
         let (roots, expected) = roots(&place, options);
@@ -112,7 +112,7 @@ fn each_root_begins_with_the_same_state() {
 /// A root is opened right before it is yielded.
 #[test]
 fn pending_roots_need_no_descriptor() {
-    process::run("roots::pending_roots_need_no_descriptor", 60, || {
+    process::run("roots::pending_roots_need_no_descriptor", || {
         let tree = Tree::new(|at| tree::wide(at, 500, 3));
         let roots: Vec<_> =
             fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -330,7 +330,7 @@ fn from_fd_accepts_any_path() {
 #[test]
 fn parent_and_name_leads_to_the_root() {
     let test = "roots::parent_and_name_leads_to_the_root";
-    process::run(test, 60, || {
+    process::run(test, || {
         process::as_nobody(|| {
             let tree =
                 Tree::of(&["cwd/one/", "cwd/a/two/", "cwd/three/", "searched/four/", "cwd/b/"]);

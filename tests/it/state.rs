@@ -1,7 +1,7 @@
 //! `WalkDirsOptions::with_state`: the state at the first and second visit of a directory, with a
 //! model that does not know orders or threads.
 
-use crate::support::machine::{Watchdog, runs_long};
+use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
 use crate::support::requests::{Next, Requests};
 use crate::support::tree::{self, Random, Tree};
@@ -104,7 +104,7 @@ const OPTIONS: [TestOptions; 4] = [PLAIN, POST, TestOptions { max_open: 4, ..PLA
 /// If a closure returns early, its directories go to other threads with their states.
 #[test]
 fn children_inherit_the_state() {
-    let _watchdog = Watchdog::new(300);
+    let _watchdog = watchdog();
     let mut seeds = 0..;
     for tree in trees() {
         let root = tree.path();

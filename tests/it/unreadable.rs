@@ -1,6 +1,6 @@
 //! Directories that exist but cannot be read.
 
-use crate::support::machine::Watchdog;
+use crate::support::machine::watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::strace::total;
@@ -188,7 +188,7 @@ fn names_that_fail_to_open_cost_no_queries() {
 /// Directories below a level that cannot be searched any more still go to other threads.
 #[test]
 fn threads_share_an_unsearchable_level() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     as_nobody(|| {
         let tree = Tree::new(|at| {
             tree::make(at, &["u/x/", "u/y/", "u/z/"]);

@@ -74,7 +74,7 @@ fn deep_trees_take_little_stack() {
 
 #[test]
 fn visits_respect_max_open() {
-    process::run("walk_dirs_bounds::visits_respect_max_open", 60, || {
+    process::run("walk_dirs_bounds::visits_respect_max_open", || {
         let tree = Tree::new(|at| tree::bushy(at, 50));
         let before = open_descriptors();
         for second_visits in [false, true] {

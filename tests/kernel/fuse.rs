@@ -274,8 +274,8 @@ pub fn long_names_pass() -> bool {
 ///
 /// The server is in the same process as its reader, so the server can interrupt the reader. No
 /// other test runs there, so the process can be killed if a reader hangs.
-pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
-    process::run(test, seconds, || {
+pub fn served(test: &str, part: impl FnOnce() + Send) {
+    process::run(test, || {
         signals::catch();
         let outcome = match File::open("/dev/fuse") {
             Ok(_) => in_own_namespace(|_| part()),

@@ -20,7 +20,7 @@ use std::path::Path;
 /// server does wrong.
 #[test]
 fn every_scenario_ends_as_stated() {
-    served("hostile::every_scenario_ends_as_stated", 120, || {
+    served("hostile::every_scenario_ends_as_stated", || {
         let mut table = scenarios();
         if !long_names_pass() {
             machine::skip("hostile server: names over 1024 bytes", LONG_NAMES);
@@ -128,7 +128,7 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
 /// offsets. Without dots, an empty directory looks like one at its end.
 #[test]
 fn reading_again_needs_no_lseek() {
-    served("hostile::reading_again_needs_no_lseek", 60, || {
+    served("hostile::reading_again_needs_no_lseek", || {
         for is_nonseekable in [false, true] {
             let directory = |files: Vec<Answer>| {
                 let scenario = when("no dots", files).cookie(|place| place + 1);

@@ -23,7 +23,7 @@ impl Process {
 
     /// Starts the part of `test` in another process: [`be_a_crowd`].
     fn crowd(test: &str) -> Self {
-        process::part(test, 1000, be_a_crowd);
+        process::part(test, be_a_crowd);
         let crowd = process::start(test);
         let count = |dir| pids(&mut Entries::new(&crowd.open(dir), &mut Buffer::new())).len();
         while count("task") < CROWD || count("fd") < CROWD {

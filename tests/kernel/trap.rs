@@ -219,7 +219,7 @@ impl Drop for Trap {
 
 /// Runs `part` of `test` in a process of its own, with a trap for `calls` and an empty directory.
 pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
-    process::run(test, 60, || {
+    process::run(test, || {
         let scratch = Scratch::in_memory();
         match set(calls) {
             Ok(_trap) => part(scratch.path()),

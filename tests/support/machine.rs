@@ -54,7 +54,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    pub fn new(seconds: u64) -> Self {
+    fn new(seconds: u64) -> Self {
         let (running, stopped) = channel();
         // The threads of libtest have the names of tests.
         let test = thread::current().name().unwrap_or("a test").to_owned();
@@ -81,7 +81,7 @@ pub fn wait(flag: &AtomicBool, most: Duration) {
 }
 
 /// Returns a [`Watchdog`] for a test that takes seconds in the short form and minutes in the long
-/// form.
+/// form. It waits far longer, because a busy machine is no reason to fail.
 pub fn watchdog() -> Watchdog {
     Watchdog::new(if runs_long() { 1800 } else { 300 })
 }

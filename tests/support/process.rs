@@ -1,6 +1,6 @@
 //! Processes that run a part of a test or end with the test, and threads with fewer rights.
 
-use super::machine::Watchdog;
+use super::machine::watchdog;
 use rustix::fs::{Gid, Uid};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, geteuid, getrlimit,
@@ -21,18 +21,18 @@ const PART_OF: &str = "LENDIR_PART_OF";
 /// 0 even if no test has the given name.
 const DONE: i32 = 42;
 
-/// Runs `part` in a new process. Panics if `part` fails or takes more than `seconds`.
+/// Runs `part` in a new process. Panics if `part` fails or hangs.
 ///
 /// `test` is the name of the calling test with its module. The new process runs nothing else.
-pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
-    self::part(test, seconds, part);
+pub fn run(test: &str, part: impl FnOnce()) {
+    self::part(test, part);
     finish(start(test), test);
 }
 
 /// Runs `part` and exits if this process was started to run the part of `test`.
-pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
+pub fn part(test: &str, part: impl FnOnce()) {
     if env::var(PART_OF).is_ok_and(|running| running == test) {
-        let _watchdog = Watchdog::new(seconds);
+        let _watchdog = watchdog();
         part();
         exit(DONE);
     }

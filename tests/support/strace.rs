@@ -35,7 +35,7 @@ impl Drop for Counted {
 ///
 /// Returns `None` and reports a skipped test without strace.
 fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>> {
-    process::part(test, 60, work);
+    process::part(test, work);
     if !can_trace(test) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Closures that return early, stop or panic.
 
 use super::endings;
-use crate::support::machine::Watchdog;
+use crate::support::machine::watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::tree::{self, Tree};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// for the directories that the last one leaves.
 #[test]
 fn threads_return_early() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::random(at, 4));
     for options in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
@@ -48,7 +48,7 @@ fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: us
 /// A closure stops the walk and returns, stops it and continues, or panics.
 #[test]
 fn stop_and_panic_end_all_threads() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
     let all = |count| ALL_HAVE_WORK..ALL_HAVE_WORK + count;
     for options in [PLAIN, POST, TIGHT] {
@@ -76,7 +76,7 @@ fn stop_and_panic_end_all_threads() {
 /// The caller's own thread first splits off a part for each other thread.
 #[test]
 fn all_threads_panic_before_a_visit() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::wide(at, 100, 0));
     for threads in THREADS {
         let (walk, begun) = (PLAIN.begin(tree.path()), AtomicUsize::new(0));

@@ -1,7 +1,7 @@
 //! Checks parallel walks that have few descriptors or rights, or whose threads the system refuses.
 
 use crate::support::fixture::{example, run};
-use crate::support::machine::{Watchdog, runs_long};
+use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::process::{self, as_nobody};
 use crate::support::process::{leave_room, open_descriptors};
@@ -21,7 +21,7 @@ use std::sync::{Barrier, Mutex};
 /// parent each have another one.
 #[test]
 fn threads_respect_max_open() {
-    process::run("parallel::limits::threads_respect_max_open", 120, || {
+    process::run("parallel::limits::threads_respect_max_open", || {
         let tree = Tree::new(|at| tree::bushy(at, 60));
         let before = open_descriptors();
         for options in [PLAIN, POST, TIGHT] {
@@ -61,7 +61,7 @@ fn threads_respect_max_open() {
 /// has an error: its own, or one of an ancestor.
 #[test]
 fn few_descriptors_lose_nothing_silently() {
-    process::run("parallel::limits::few_descriptors_lose_nothing_silently", 120, || {
+    process::run("parallel::limits::few_descriptors_lose_nothing_silently", || {
         let tree = Tree::new(|at| tree::bushy(at, 30));
         for options in [PLAIN, POST, TIGHT] {
             let expected = options.expected_visits(tree.path());
@@ -92,7 +92,7 @@ fn few_descriptors_lose_nothing_silently() {
 /// After the first refusal, the walk splits off no other part: each part would take a descriptor.
 #[test]
 fn walk_survives_refused_threads() {
-    process::run("parallel::limits::walk_survives_refused_threads", 60, || {
+    process::run("parallel::limits::walk_survives_refused_threads", || {
         let tree = as_nobody(|| Tree::new(|at| tree::comb(at, 30)));
         // This is opened first, because an ordinary user lacks permission to open it here.
         let descriptors = Mutex::new(lendir::read_dir("/proc/self/fd").unwrap());
@@ -179,7 +179,7 @@ fn each_thread_has_the_buffer_capacity() {
 /// more.
 #[test]
 fn second_visit_needs_no_permission_to_read() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     as_nobody(|| {
         for options in [POST, TIGHT] {
             for threads in THREADS {

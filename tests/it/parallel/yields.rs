@@ -1,7 +1,7 @@
 //! The visits of all threads together, and the distribution of work.
 
 use super::{STOP_READING, path_of, paths_left, paths_of};
-use crate::support::machine::{Watchdog, runs_long};
+use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{OPTIONS, PLAIN, TIGHT, TestOptions};
 use crate::support::tree::{self, Tree};
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 #[test]
 fn threads_yield_what_one_thread_yields() {
-    let _watchdog = Watchdog::new(1200);
+    let _watchdog = watchdog();
     let trees: [&dyn Fn(&Path); 6] = [
         &|_| (),
         &|at| tree::random(at, 0),
@@ -41,7 +41,7 @@ fn threads_yield_what_one_thread_yields() {
 #[test]
 fn each_thread_gets_a_part_at_once() {
     const THREADS: usize = 9;
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
     let roots: Vec<_> =
         fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -72,7 +72,7 @@ fn results_come_in_the_order_of_the_index() {
             LOCALS.fetch_add(1, SeqCst);
         }
     }
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::wide(at, 8, 0));
     for (asked, threads) in [(0, 8), (1, 1), (2, 2), (64, 8)] {
         let [begun, ended] = [(); 2].map(|()| AtomicUsize::new(0));
@@ -101,7 +101,7 @@ fn results_come_in_the_order_of_the_index() {
 /// `run_parallel` continues a walk that has started, even with a directory that is half read.
 #[test]
 fn run_parallel_continues_a_walk() {
-    let _watchdog = Watchdog::new(60);
+    let _watchdog = watchdog();
     let tree = Tree::new(|at| tree::comb(at, 30));
     for options in [PLAIN, TIGHT] {
         let expected = paths_of(&options.expected_visits(tree.path()));

@@ -78,7 +78,7 @@ fn each_moved_or_removed_level_is_one_error() {
 
 #[test]
 fn walk_respects_max_open() {
-    process::run("walk::lost::walk_respects_max_open", 60, || {
+    process::run("walk::lost::walk_respects_max_open", || {
         let tree = comb(50);
         let all = SORTED.expected(tree.path());
         let before = open_descriptors();
@@ -121,7 +121,7 @@ fn walk_respects_max_open() {
 /// The walk is dropped at several entries, each time by a panic of the caller.
 #[test]
 fn read_ahead_leaves_no_thread_and_no_descriptor() {
-    process::run("walk::lost::read_ahead_leaves_no_thread_and_no_descriptor", 60, || {
+    process::run("walk::lost::read_ahead_leaves_no_thread_and_no_descriptor", || {
         struct Stopped;
         let threads = || fs::read_dir("/proc/self/task").unwrap().count();
         let (descriptors, others, mut ahead) = (open_descriptors(), threads(), 0);
@@ -166,7 +166,7 @@ fn read_ahead_leaves_no_thread_and_no_descriptor() {
 /// Idle threads wake when directories are pending, and additional threads start.
 #[test]
 fn idle_threads_read_ahead_again() {
-    process::run("walk::lost::idle_threads_read_ahead_again", 60, || {
+    process::run("walk::lost::idle_threads_read_ahead_again", || {
         let (small, wide) = (Tree::of(&["a/f", "b/f"]), Tree::new(|at| tree::wide(at, 100, 3)));
         let threads = || fs::read_dir("/proc/self/task").unwrap().count();
         let (descriptors, others) = (open_descriptors(), threads());

@@ -19,7 +19,7 @@ fn by_walk_dirs(path: &Path, options: WalkDirsOptions) -> u64 {
 /// is for the end.
 #[test]
 fn large_batches_take_few_requests() {
-    served("hostile::requests::large_batches_take_few_requests", 60, || {
+    served("hostile::requests::large_batches_take_few_requests", || {
         let answers =
             |place| if place < COUNT { file_record(format!("{place:06}")) } else { Answer::End };
         let server = Server::mount(vec![Directory::of_files(answers)]).unwrap();

@@ -166,7 +166,7 @@ fn failures(name: &str, errno: c_int) -> Vec<Scenario> {
 /// All walks yield the stated directories, entries and errors for each lie or error of a server.
 #[test]
 fn lies_and_errors_lose_nothing_else() {
-    served("walks::hostile::lies_and_errors_lose_nothing_else", 120, || {
+    served("walks::hostile::lies_and_errors_lose_nothing_else", || {
         let table = scenarios();
         let server =
             Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
@@ -181,7 +181,7 @@ const DEPTH: usize = 8;
 /// A level that has another inode number at each request, or an error instead, causes one error.
 #[test]
 fn unrecognisable_level_causes_one_error() {
-    served("walks::hostile::unrecognisable_level_causes_one_error", 60, || {
+    served("walks::hostile::unrecognisable_level_causes_one_error", || {
         const CLOSED: usize = 3;
         type Change = Box<dyn Fn(Directory) -> Directory>;
         let refuses = |errno| {
@@ -221,7 +221,7 @@ fn unrecognisable_level_causes_one_error() {
 /// A server may send birth times (Linux 6.6), but the walk does not trust them.
 #[test]
 fn changing_births_lose_no_level() {
-    served("walks::hostile::changing_births_lose_no_level", 60, || {
+    served("walks::hostile::changing_births_lose_no_level", || {
         let reborn = |directory| Directory { is_reborn: true, ..directory };
         let server =
             Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
@@ -242,7 +242,7 @@ fn changing_births_lose_no_level() {
 /// A walk descends into names that are as long as the longest path.
 #[test]
 fn walk_descends_into_names_of_4095_bytes() {
-    served("walks::hostile::walk_descends_into_names_of_4095_bytes", 60, || {
+    served("walks::hostile::walk_descends_into_names_of_4095_bytes", || {
         let row = "walk, hostile server: names of 4095 bytes";
         if !long_names_pass() {
             return machine::skip(row, LONG_NAMES);
@@ -269,7 +269,7 @@ fn walk_descends_into_names_of_4095_bytes() {
 /// whoever has read them.
 #[test]
 fn walk_reads_again_without_lseek() {
-    served("walks::hostile::walk_reads_again_without_lseek", 60, || {
+    served("walks::hostile::walk_reads_again_without_lseek", || {
         let children = ["a", "b", "c"].map(|name| dir(name, leaf())).to_vec();
         let tree = Directory { cookie: Some(|place| place + 1), ..directory(children) };
         let server = Server::mount(vec![tree]).unwrap();
@@ -293,7 +293,7 @@ fn walk_reads_again_without_lseek() {
 /// A server can answer `EXDEV` itself, on the walk's own mount.
 #[test]
 fn exdev_of_a_server_is_reported() {
-    served("walks::hostile::exdev_of_a_server_is_reported", 60, || {
+    served("walks::hostile::exdev_of_a_server_is_reported", || {
         let refused = Directory { refuses: Some((OPENDIR, EXDEV)), ..leaf() };
         let unseen = child("a", DT_DIR, Err(EXDEV)); // already its name is refused
         let trees = [dir("a", refused), unseen].map(|child| directory(vec![child]));
@@ -316,7 +316,7 @@ fn exdev_of_a_server_is_reported() {
 /// directory. A walk reports it once, when it opens the entry.
 #[test]
 fn failed_type_is_an_error_of_its_entry() {
-    served("walks::hostile::failed_type_is_an_error_of_its_entry", 60, || {
+    served("walks::hostile::failed_type_is_an_error_of_its_entry", || {
         let children = vec![child("a", DT_UNKNOWN, Err(EIO)), file("b")];
         let server = Server::mount(vec![directory(children)]).unwrap();
         let (path, mut listing) = (server.path(0), Listing::with_order(Order::Path));

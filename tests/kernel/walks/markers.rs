@@ -121,7 +121,7 @@ fn refuse(refused: Option<(c_long, c_int)>) {
 
 /// Walks a tree on `system` in which all of these are mounted.
 fn walk_through_all(test: &'static str, system: &'static str) {
-    served(test, 60, || {
+    served(test, || {
         let row = "walk: end markers, with other file systems mounted in the tree";
         let outcome = FileSystem::named(system).mounted(
             |_, _| {},

@@ -109,7 +109,7 @@ const READERS: [(&str, Asks, Reader); 13] = [
 /// own choice. No reader takes more requests than a buffer of 32 KiB.
 #[test]
 fn no_reader_loses_readdirplus() {
-    served("walks::requests::no_reader_loses_readdirplus", 120, || {
+    served("walks::requests::no_reader_loses_readdirplus", || {
         let directory = |count| {
             Directory::of_files(move |place| {
                 if place < count { file_record(format!("{place:07}")) } else { Answer::End }

@@ -113,7 +113,7 @@ const COOKIE: fn(u64) -> u64 = |_| 7;
 /// same: each entry once, with the metadata that it asked for, and each error after the entries.
 #[test]
 fn closed_levels_keep_what_is_unread() {
-    served("walks::walk::closed_levels_keep_what_is_unread", 120, || {
+    served("walks::walk::closed_levels_keep_what_is_unread", || {
         // More than one batch of 32 KiB, less, and batches of one.
         let batches = [(Batch::Full, 90), (Batch::Full, 2), (Batch::One, 5)];
         for ((batch, count), is_strange) in
@@ -166,7 +166,7 @@ fn closed_levels_keep_what_is_unread() {
 
 #[test]
 fn endless_directory_yields() {
-    served("walks::walk::endless_directory_yields", 60, || {
+    served("walks::walk::endless_directory_yields", || {
         let endless = Directory::of_files(|place| record(format!("{place:050}"), DT_UNKNOWN));
         let server = Server::mount(vec![endless]).unwrap();
         let mut walk = lendir::walk(server.path(0)).unwrap();
@@ -183,7 +183,7 @@ fn endless_directory_yields() {
 /// had the answer from the mask.
 #[test]
 fn kept_answer_tells_the_type_as_a_query_does() {
-    served("walks::walk::kept_answer_tells_the_type_as_a_query_does", 60, || {
+    served("walks::walk::kept_answer_tells_the_type_as_a_query_does", || {
         let server =
             Server::mount(vec![directory(vec![child("a", DT_DIR, Ok(Node::File))])]).unwrap();
         for (mask, queries) in [(false, true), (true, true), (false, false), (true, false)] {
@@ -243,7 +243,7 @@ fn types_are_asked_for_only_where_they_matter() {
 /// Between batches, and between queries for types that the server does not tell.
 #[test]
 fn dropped_walk_waits_for_one_call_of_each_thread() {
-    served("walks::walk::dropped_walk_waits_for_one_call_of_each_thread", 60, || {
+    served("walks::walk::dropped_walk_waits_for_one_call_of_each_thread", || {
         for (order, batch) in [(Order::Bytes, Batch::One), (Order::Path, Batch::Full)] {
             for names in [200, 800] {
                 let lookups = Arc::new(AtomicU64::new(0));
