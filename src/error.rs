@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// An error of the kernel, with the path that it is about.
+/// An error, and the path that it is about.
 ///
 /// ```
 /// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();

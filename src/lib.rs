@@ -1,37 +1,22 @@
 //! Lists Linux directories as fast as the kernel can, and walks trees of any depth.
 //!
-//! An entry borrows its name from the memory into which the kernel wrote it, so that nothing is
-//! allocated for an entry; an iterator that does this is called *lending*. A walk opens each name
-//! in the directory that listed it, and refuses links. A link that is planted meanwhile cannot lead
-//! it out of the tree, and no path is too long. When descriptors run out, it closes directories and
-//! comes back later.
-//!
-//! # First program
-//!
-//! This program prints the path of everything below `/usr/share`. It reports errors and goes on,
-//! survives `| head`, and exits with 1 if anything failed.
-//!
 //! ```no_run
-//! use std::io::{ErrorKind, Write, stdout};
-//!
-//! fn main() -> std::process::ExitCode {
-//!     let mut status = 0;
-//!     let mut walk = lendir::Walk::options().open_all(["/usr/share"]);
-//!     while let Some(entry) = walk.next_or_report(|error| {
-//!         eprintln!("{error}");
-//!         status = 1;
-//!     }) {
-//!         if let Err(error) = writeln!(stdout(), "{:?}", entry.path()) {
-//!             status |= u8::from(error.kind() != ErrorKind::BrokenPipe); // not `| head`
-//!             break;
-//!         }
-//!     }
-//!     status.into()
+//! let mut walk = lendir::walk("/usr/share")?;
+//! while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+//!     println!("{:?}", entry.path());
 //! }
+//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A path is bytes and may hold anything but NUL. `{:?}` escapes what could confuse a terminal;
-//! another program wants `path.as_os_str().as_bytes()`.
+//! A path is bytes, and can hold anything but NUL. `{:?}` escapes what could confuse a terminal;
+//! another program wants `path.as_os_str().as_bytes()`. The README's program also survives
+//! `| head`, and exits with 1 if anything failed.
+//!
+//! A link that is planted during a walk cannot lead it out of the tree, because each directory is
+//! opened in the one that listed it, and no link is followed unless you ask. No path is too long.
+//! When descriptors run out, the walk closes directories and comes back later. Nothing is allocated
+//! for an entry, which borrows its name from memory that the next one overwrites; an iterator that
+//! does this is called *lending*.
 //!
 //! # Which call
 //!
@@ -48,14 +33,14 @@
 //! yields. Only there can you visit a directory again after its contents
 //! ([`second_visits`](WalkDirsOptions::second_visits)), pass a value down the tree
 //! ([`with_state`](WalkDirsOptions::with_state)), or let threads take directories in any order
-//! ([`run_parallel`](WalkDirs::run_parallel)). Neither counts the root among the entries, but
-//! `walk_dirs` yields it as its first directory.
+//! ([`run_parallel`](WalkDirs::run_parallel)). The root is not an entry, but it is the first
+//! directory of `walk_dirs`. The numbers give the order of the entries:
 //!
 //! ```text
 //!                     walk    walk_dirs
 //! src                         1st directory, yields three entries
-//! ├── walk            1       1
-//! │   ├── ahead.rs    2       4    2nd directory, yields two
+//! ├── walk            1       1    2nd directory, yields two
+//! │   ├── ahead.rs    2       4
 //! │   └── mod.rs      3       5
 //! ├── lib.rs          4       2
 //! └── open.rs         5       3
@@ -72,27 +57,26 @@
 //! [`Walk::paths`], [`Walk::filter_map`] or [`ReadDir::filter_map`].
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
-//! type, and an inode number. Everything else is a query, which takes a system call and acts on the
-//! name in that directory, wherever it has been moved. A path is for people: by the time you use
-//! it, it may resolve to something else.
+//! type, and an inode number. Everything else is a query: a system call on the name in that
+//! directory, wherever the directory has been moved. A path is for people: by the time you use it,
+//! it may resolve to something else.
 //!
-//! **An error is what the kernel answered.** It has the path that it is about, unless you passed a
-//! descriptor and no path. Reading goes on after it: `next_or_report` passes each error to your
-//! closure and continues, while `?` after `next` stops at the first.
-//! Usually no error should end a program: [this recipe](recipes#report-errors-and-go-on) goes on,
-//! and tells apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
-//! ([`Error::is_root`]).
+//! **An error has the path that it is about**, unless you passed a descriptor and no path. An error
+//! of `next` ends at most one directory, not a walk: `next_or_report` passes it to your closure and
+//! continues, while `?` stops at the first. Usually no error should end a program: [this
+//! recipe](recipes#report-errors-and-go-on) goes on, and tells apart an entry that vanished
+//! ([`Error::is_gone`]) and a whole tree that is missing ([`Error::is_root`]).
 //!
 //! **Most readers stream.** They read a batch of entries, yield these, and read the next batch, so
-//! that memory does not grow with the directory, and an error comes after the entries before it. A
-//! [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
+//! that memory [rarely](Walk#what-is-read-when) grows with the directory, and an error comes after
+//! the entries before it. A [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
 //! ahead](WalkOptions::read_ahead), cannot: they read a directory to its end, report its error, and
 //! then yield what they have.
 //!
-//! **A query is cheap while its batch is fresh.** On NFS and many FUSE file systems, the server
-//! sends metadata along with the names for as long as the kernel sees you ask between two batches.
-//! Asked for later, it costs a round trip for each entry. Where that cannot be helped, as in a
-//! sorted walk, set a *mask* of the fields that you will want, and the reader asks in time.
+//! **On a server, query early.** NFS and many FUSE file systems send metadata along with the names
+//! for as long as the kernel sees you ask between two batches. Asked for later, it costs a round
+//! trip for each entry. A sorted walk is always late: pass the fields that you will want to
+//! [`WalkOptions::statx`], and the walk asks in time.
 //!
 //! # One directory
 //!
@@ -126,8 +110,8 @@
 //! | limit the depth | [`WalkOptions::max_depth`] |
 //! | stay on one mount | [`WalkOptions::same_mount`] |
 //! | sort | [`WalkOptions::order`] |
-//! | query each entry, local or in the kernel's order | [`Entry::stat`] |
-//! | query each entry on a server, in order | [`WalkOptions::statx`] |
+//! | query each entry: size, times, owner | [`Entry::stat`] |
+//! | query each entry on a server, sorted | [`WalkOptions::statx`] |
 //! | walk several trees | [`WalkOptions::open_all`] |
 //! | start from a descriptor | [`WalkOptions::from_fd`] |
 //! | choose which directories to enter, and in which order | [`Dir::enter_name`] |
@@ -140,8 +124,7 @@
 //! |---|---|
 //! | walk on several threads, in any order | [`WalkDirs::run_parallel`] |
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
-//! | query each entry, in any order | [`Entry::stat`] |
-//! | query each entry, in order | [`WalkOptions::statx`] |
+//! | query each entry ahead, in order | [`WalkOptions::statx`] |
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
 //!
@@ -151,8 +134,7 @@
 //! loop can remove what it gets. What is created, removed or renamed meanwhile may be returned or
 //! left out. There are exceptions, and lendir hides none of them:
 //!
-//! - tmpfs returns entries a second time if all that are still to come are removed between two
-//!   calls.
+//! - tmpfs returns entries a second time if all later ones are removed between two calls.
 //! - ext4 and xfs can return a renamed entry twice; NFS, 9p and CIFS can do so with any entry.
 //! - `/proc/PID/task` can miss threads that stay while others end. A larger [`Buffer`] helps.
 //! - xfs, and ext4 without `dir_index`, may never end if the loop creates an entry for each that it
@@ -161,10 +143,9 @@
 //!
 //! # Questions
 //!
-//! **How safe is a walk?** No link below a root is followed unless you ask, but a directory that is
-//! moved out of the tree while the walk is inside it is still read. A root may be a link, unless
-//! [`follow_root_links`](WalkOptions::follow_root_links) is `false`. [`security`] says what else an
-//! attacker can do.
+//! **How safe is a walk?** [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what
+//! an attacker can do. A root may be a link, unless
+//! [`follow_root_links`](WalkOptions::follow_root_links) is `false`.
 //!
 //! **When should I not use lendir?** On macOS and Windows; where `std::fs::read_dir` is fast
 //! enough; and for `.gitignore` rules, unless you bring a matcher to [this
@@ -177,8 +158,8 @@
 //! wrote for uninitialised memory.
 //!
 //! **What about seccomp?** Where `openat2` is refused with an error, the walks call `openat`. A
-//! filter that kills the process instead, such as Android's for applications, kills what was built
-//! for glibc or musl. What was built for Android never calls `openat2`.
+//! filter that kills instead, such as Android's for applications, kills programs built for glibc or
+//! musl; those built for Android never call `openat2`.
 //!
 //! **Which `rustix`?** `lendir::rustix`, whose types are in the signatures. Use only its modules
 //! `fs`, `io`, `fd` and `path`, because a later version of lendir may disable the rest.
