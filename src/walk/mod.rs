@@ -63,7 +63,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// contents, which is the order of walkdir, `fts` and `find`.
 ///
 /// ```
-/// let mut walk = lendir::walk("/sys/class")?;
+/// let mut walk = lendir::walk("/etc")?;
 /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
 ///         entry.skip_subtree();
@@ -98,27 +98,26 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   continues. A query of yours that fails hides none of them.
 /// - **Each directory that stays in its place is entered once**, provided that the kernel [lists it
 ///   once](crate#what-the-kernel-promises) and that no link which you follow points to it.
-/// - **Depth is not limited**, but descriptors are, by [`max_open`](WalkOptions::max_open). The
-///   walk does not recurse, and passes no long path to the kernel.
+/// - **Depth is not limited**, but open directories are, by [`max_open`](WalkOptions::max_open).
+///   The walk does not recurse, and passes no long path to the kernel.
 ///
 /// # What is read when
 ///
 /// In the kernel's order, the walk streams: it reads a batch of entries, yields them, and reads the
-/// next. A directory with ten million files takes no more memory than one with a thousand, and its
-/// first entry comes at once. If reading fails midway, the entries before the error come first.
+/// next. A directory takes bounded memory, however large, unless
+/// [`max_open`](WalkOptions::max_open) closes it midway, and its first entry comes at once. If
+/// reading fails, the entries before the error come first.
 ///
 /// A sorted walk, and one that [reads ahead](WalkOptions::read_ahead), reads each directory whole
 /// before it yields the first entry. It holds the entries of every directory on the path in memory,
-/// about 50 bytes each, and reports an error of reading before the entries that were read. On a
-/// server, reading first and asking for metadata later costs a request for each entry, unless
-/// [`WalkOptions::statx`] asks in time.
+/// about 50 bytes each, and reports a read error before the entries that were read.
 ///
-/// A server that answers `ENOENT` ends a directory silently, as if it had been removed; a `Walk`
-/// cannot tell. [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` can.
+/// A server that answers `ENOENT` ends a directory silently, as if it had been removed, which only
+/// [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows.
 ///
 /// # Performance
 ///
-/// A directory takes three or four system calls, [like in a
+/// A small directory takes three or four system calls, [like in a
 /// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, only errors, followed
 /// links, and directories that are closed early allocate.
 #[doc(alias("walkdir", "fts", "nftw", "du", "lending", "toctou"))]
@@ -219,7 +218,7 @@ impl Walk {
     /// Advances to the next entry, or returns `None` if no entry remains.
     ///
     /// [`next_or_report`](Self::next_or_report) is the usual loop, and
-    /// [`Entries::next`](crate::Entries::next) shows the one that stops silently.
+    /// [`Entries::next`](crate::Entries::next) warns of one that loses errors.
     ///
     /// # Errors
     ///
@@ -271,7 +270,7 @@ impl Walk {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next): with `?`, the first directory that you have no
-    /// permission to read ends the search. To search on, use
+    /// permission to read ends the search. To go on, use
     /// [`next_or_report`](Self::next_or_report) and `break`.
     #[inline(always)]
     pub fn find(
@@ -557,7 +556,8 @@ impl fmt::Debug for Walk {
 /// let options = Walk::options().max_depth(2).same_mount(true).order(Order::Bytes);
 /// let mut walk = options.open("/sys/class")?;
 /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-///     assert!(entry.depth() <= 2);
+///     println!("{:?}", entry.path());
+/// #   assert!(entry.depth() <= 2);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
@@ -587,14 +587,12 @@ impl Default for WalkOptions {
 impl WalkOptions {
     common_options! {
         Walk,
-        /// Sets whether the walk stays on the mount of each root, like `find -xdev`. The default is
-        /// `false`.
+        /// Sets whether the walk stays on the mount of each root. The default is `false`.
         ///
         /// With `true`, a directory on which something else is mounted is yielded, but not entered.
         /// Mounts count rather than devices: a bind mount of the same file system is left out,
-        /// while a btrfs subvolume, which is not a mount, is entered. `find`, which compares
-        /// `st_dev`, does the opposite in both cases, like a walk that has neither `openat2` nor
-        /// Linux 5.8.
+        /// while a btrfs subvolume, which is not a mount, is entered. `find -xdev`, which compares
+        /// `st_dev`, does the opposite in both cases, and a walk before Linux 5.8 may do so.
         ///
         /// A file can be a mount point, too, as in most containers. It is yielded like any other
         /// file, and its [`stat`](crate::Entry::stat) and [`open`](crate::Entry::open) act on what
@@ -612,8 +610,8 @@ impl WalkOptions {
         ///
         /// # Performance
         ///
-        /// With `openat2` (Linux 5.6), only a directory that you have no permission to read costs
-        /// more: two `statx`. Without it, every directory does.
+        /// With `openat2` (Linux 5.6), only a followed link costs more: two `statx`. Without it,
+        /// every directory does.
         same_mount,
         /// Sets whether a root that is a symbolic link to a directory is followed. The default is
         /// `true`.
@@ -632,8 +630,8 @@ impl WalkOptions {
         /// small `ulimit -n`. Raise it above the depth of the tree if directories are moved around
         /// in it while you walk, because **a directory can be lost while it is closed**.
         ///
-        /// A lost directory is one that the walk does not find again. It returns one error, with
-        /// the path, leaves out what is pending there and the second visit, and goes on above:
+        /// A lost directory is one that the walk does not find again. The walk returns one error,
+        /// with the path, skips the rest there and the second visit, and goes on above:
         ///
         /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
         ///   directory above it.
@@ -643,10 +641,11 @@ impl WalkOptions {
         /// - `EMFILE`, `ENFILE`: no descriptor is left.
         ///
         /// The walk recognises a directory by its device, its inode number and, where the file
-        /// system stamps birth times that [can be trusted](crate::security), its birth time. Where
-        /// it does not, a new directory that got the inode number of a removed one passes for it.
-        /// Before it closes a directory that is younger than a clock tick, the walk waits (up to 20
-        /// ms) so that no impostor can share its birth time.
+        /// system stamps birth times that [can be
+        /// trusted](crate::security#closed-directories), its birth time. Elsewhere, a new directory
+        /// passes for a removed one whose inode number it got. Before it closes a directory that is
+        /// younger than a clock tick, the walk waits (up to 20 ms) so that no impostor can share
+        /// its birth time.
         max_open,
         /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
         /// entries of a root have depth 1. There is no limit by default.
@@ -670,11 +669,11 @@ impl WalkOptions {
         ///
         /// The errors of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is
         /// there or a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts
-        /// files calls `stat` on the path first, like the example `find`. A root that you have no
-        /// permission to read is not an error yet: it occurs when the walk reads the root.
+        /// files calls `stat` on the path first, like the example `find`. If you have no permission
+        /// to read the root, the error comes only when the walk reads it.
         open,
         /// Makes a walk of the trees at `paths`, one after another.
-        /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks them all at once.
+        /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks several at once.
         ///
         /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
         /// error, for which [`is_root`](crate::Error::is_root) is `true`, and continues with the
@@ -700,9 +699,9 @@ impl WalkOptions {
         /// ```
         ///
         /// The walk opens `.` in `root` and reads that, so any number of walks can begin at
-        /// duplicates of one descriptor. Only where you have no permission to search the root, it
-        /// reads `root` itself. Duplicates, and a child process that inherited the descriptor by
-        /// `fork`, then share one position: if two of them read, both lose entries.
+        /// duplicates of one descriptor. If you have no permission to search the root, it reads
+        /// `root` itself. Duplicates, and a child process that inherited the descriptor by `fork`,
+        /// then share one position: if two of them read, both lose entries.
         from_fd,
     }
 
@@ -711,8 +710,9 @@ impl WalkOptions {
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
-    /// let first = walk.next()?.expect("src has entries");
-    /// assert_eq!((first.name(), first.is_last()), (&b"coming_from.md"[..], false));
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path()); // "src/coming_from.md" comes first
+    /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
@@ -749,7 +749,7 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// An answer is as old as its batch, which with `read_ahead` can be some directories ago.
+    /// An answer is as old as its batch, which `read_ahead` can read several directories early.
     /// [`Entry::statx`](crate::Entry::statx) asks again for flags that `mask` lacks, and after a
     /// query that has failed, so that you see the error. [`Entry::stat`](crate::Entry::stat) always
     /// asks.
@@ -763,8 +763,8 @@ impl WalkOptions {
         self
     }
 
-    /// Opens and reads the directories that come next on up to `threads` helper threads, without
-    /// changing the order of entries. The default is 0.
+    /// Lets up to `threads` helper threads open and read directories before the walk gets there,
+    /// without changing the order of entries. The default is 0.
     ///
     /// Use it when the file system is slow: pass the number of requests that the server answers at
     /// once, or 16 for a local disk. On a warm cache the threads stay idle. If you also query the
@@ -789,19 +789,19 @@ impl WalkOptions {
     ///   be mended by `chmod` when its entry comes.
     /// - **A directory that is moved out of the tree after it was listed** may still be read, with
     ///   all that is created there later.
-    /// - **Mount points are left to the walk itself**, but a kernel before 6.18 (or before a later
-    ///   version of 6.12, 6.6 or 5.10) may mount an automount point that you then skip. Without
-    ///   `openat2` (before Linux 5.6, on Android, under some seccomp filters) nothing is read
-    ///   ahead.
-    /// - **Each thread has the credentials and mounts of the thread that starts it**, which is
-    ///   yours or another helper. Dropping the walk waits for the calls that they are in: if a
-    ///   server hangs, so does the drop.
+    /// - **Mount points are left to the walk itself**, but [old
+    ///   kernels](crate::security#automounts) may mount an automount point that you then skip.
+    ///   Without `openat2` (before Linux 5.6, on Android, under some seccomp filters) nothing is
+    ///   read ahead.
+    /// - **Each helper has the credentials and mounts of the thread that starts it**, yours or
+    ///   another helper.
+    /// - **Dropping the walk waits** for the helpers' calls: if a server hangs, so does the drop.
     ///
     /// # Performance
     ///
-    /// Up to `max_open + 8 * threads` descriptors are open besides the walk's own, fewer once the
-    /// system has refused one. Each of them, and each thread, can take up to 1 MiB of memory. A
-    /// directory of more than about 8,000 names is left to the walk itself.
+    /// Up to `max_open + 8 * threads` directories are open besides the walk's own, fewer once the
+    /// system has refused a descriptor. Each of them, and each thread, can take up to 1 MiB of
+    /// memory. A directory of more than about 8,000 names is left to the walk itself.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

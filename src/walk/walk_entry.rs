@@ -12,7 +12,7 @@ use std::path::Path;
 /// the walk about it.
 ///
 /// ```
-/// let mut walk = lendir::walk("/sys/class")?;
+/// let mut walk = lendir::walk(".")?;
 /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
 ///         entry.skip_subtree();
@@ -52,13 +52,13 @@ impl<'a> WalkEntry<'a> {
         self.path.as_path()
     }
 
-    /// Returns the path below the root, such as an archive contains.
+    /// Returns the path relative to the root, as archives store it.
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
-    /// while let Some(entry) = walk.next()? {
-    ///     assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
-    /// #   entry.skip_subtree();
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.relative_path()); // such as "net/lo"
+    /// #   assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -114,6 +114,7 @@ impl<'a> WalkEntry<'a> {
     /// ```
     /// let mut walk = lendir::walk("/sys/class/net")?;
     /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path());
     ///     if entry.depth() == 1 {
     ///         entry.follow(); // links to devices; links below them are not followed
     ///     }
