@@ -112,8 +112,8 @@ impl<'a, S> Dir<'a, S> {
 
     /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
-    /// [`next_or_report`](Self::next_or_report) is the usual loop, and [`Entries::next`] shows the
-    /// one that stops silently.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop, and [`Entries::next`] warns of
+    /// one that loses errors.
     ///
     /// An entry borrows this `Dir`, so take its [`path`](Self::path), [`depth`](Self::depth) and
     /// [`state`](Self::state) before the loop.
@@ -153,11 +153,11 @@ impl<'a, S> Dir<'a, S> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// Finds the next entry for which `wanted` returns `true`. The walk also descends into the
-    /// directories before this entry.
+    /// Finds the next entry for which `wanted` returns `true`. The walk still enters all
+    /// subdirectories, before and after it.
     ///
     /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// let mut walk = lendir::walk_dirs("/sys/devices")?;
     /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let path = dir.path();
     ///     match dir.find(|entry| entry.name() == b"address") {
@@ -238,12 +238,13 @@ impl<'a, S> Dir<'a, S> {
     /// use lendir::{Listing, WalkDirs};
     ///
     /// let mut listing = Listing::new();
-    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
+    /// let mut walk = lendir::walk_dirs("src")?;
     /// while let Some(mut dir) = walk.next()? {
+    ///     println!("{:?}", dir.path());
     ///     dir.read_into(&mut listing)?;
     ///     dir.skip_subdirs();
     ///     for entry in &listing {
-    ///         if entry.name() != b"statistics" && entry.in_dir(&dir.fd()).file_type()?.is_dir() {
+    ///         if entry.name() != b"cursor" && entry.in_dir(&dir.fd()).file_type()?.is_dir() {
     ///             dir.enter_name(entry.name())?;
     ///         }
     ///     }
@@ -259,9 +260,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// The directory is opened again if an entry was yielded before, and its path is copied. In a
-    /// deep chain of directories, the copies take time that grows with the square of the depth,
-    /// which a sorted [`walk`](crate::walk()) avoids.
+    /// The directory is opened again if an entry was yielded before. Each call copies the path: in
+    /// a deep chain of directories, that takes time that grows with the square of the depth. A
+    /// sorted [`walk`](crate::walk()) avoids it.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -308,17 +309,18 @@ impl<'a, S> Dir<'a, S> {
     /// from now on](Self::enter_name).
     ///
     /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// let mut walk = lendir::walk_dirs("src")?;
     /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     if dir.name() == b"net" {
+    ///     println!("{:?}", dir.path());
+    ///     if dir.name() == b"walk_dirs" {
     ///         dir.skip_subdirs();
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// [`next`](Self::next) still yields entries, but what you do not read, the walk does not read
-    /// either. Names that you passed before are forgotten.
+    /// [`next`](Self::next) still yields entries, but the walk reads none for itself. Names that
+    /// you passed before are forgotten.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
@@ -351,8 +353,8 @@ impl<'a, S> Dir<'a, S> {
     /// ([`InvalidInput`](io::ErrorKind::InvalidInput)), because a directory that is also yielded
     /// would be entered twice.
     ///
-    /// What prevents the walk from entering the directory,
-    /// [`WalkDirs::next`](crate::WalkDirs::next) reports later, since you asked for it:
+    /// If the walk cannot enter it, [`WalkDirs::next`](crate::WalkDirs::next) says so later, since
+    /// you asked for it:
     ///
     /// - `ENOENT`: there is no such entry.
     /// - `ENOTDIR`: it is a symbolic link or a file.
@@ -367,9 +369,9 @@ impl<'a, S> Dir<'a, S> {
     /// Tells the walk to descend into the entry `name` even if it is a symbolic link, after
     /// [`skip_subdirs`](Self::skip_subdirs).
     ///
-    /// It is like [`enter_name`](Self::enter_name), except that a link is followed, with all that
-    /// [`DirEntry::follow`] says about followed links, and that an entry that is gone, or is
-    /// neither a directory nor a link to one, is not an error.
+    /// It is like [`enter_name`](Self::enter_name), but a link is followed, and an entry that is
+    /// gone, or is neither a directory nor a link to one, is not an error. [`DirEntry::follow`]
+    /// says what a followed link can do.
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
@@ -383,7 +385,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// The same as for [`enter_name`](Self::enter_name).
+    /// The errors of [`DirEntry::follow`], and of [`enter_name`](Self::enter_name) except `ENOENT`
+    /// and `ENOTDIR`.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.name_subdir(EntryState::named(true), name.as_ref())
     }
@@ -523,8 +526,8 @@ impl<'a, S> Dir<'a, S> {
             .map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Makes an [`Error`] of the error of your own call, with this directory's [`path`](Self::path)
-    /// and [`depth`](Self::depth): see [`Error::new`].
+    /// Turns the error of your own call into an [`Error`] with this directory's
+    /// [`path`](Self::path) and [`depth`](Self::depth): see [`Error::new`].
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
@@ -564,18 +567,18 @@ impl<'a, S> Dir<'a, S> {
     /// }
     /// ```
     ///
-    /// The parent is the one through which the walk opened the directory, even a root's, whatever
-    /// its path resolves to by then. The name of a root is the last component of its path as you
+    /// The walk opened the directory, even a root, through this parent, whatever the path resolves
+    /// to by then. The name of a root is the last component of its path as you
     /// wrote it, such as `dir`, `dir/`, `..` or `/`.
     ///
     /// Do not pass the name to `chmodat` or `chownat`, which follow a symbolic link if another
     /// process has put one in place of the directory. To change the directory itself, call `fchmod`
     /// or `fchown` on its [`fd`](Self::fd).
     ///
-    /// There is nothing to return (`None`) at a first visit, when the parent may already be closed
-    /// for good; for a root that was passed [as a descriptor](crate::WalkOptions::from_fd); and if
-    /// the parent is [lost](crate::WalkOptions::max_open), which
-    /// [`WalkDirs::next`](crate::WalkDirs::next) has reported.
+    /// Returns `None` at a first visit, when the parent may already be closed for good; for a root
+    /// that was passed [as a descriptor](crate::WalkOptions::from_fd); and if the parent is
+    /// [lost](crate::WalkOptions::max_open), which [`WalkDirs::next`](crate::WalkDirs::next) has
+    /// reported.
     #[doc(alias("parent", "name_cstr", "remove", "delete", "remove_dir_all"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;

@@ -10,9 +10,10 @@ use std::ops::Deref;
 /// An entry of a [`Dir`](crate::Dir): an [`Entry`], and what you can tell the walk about it.
 ///
 /// ```
-/// let mut walk = lendir::walk_dirs("/sys/class")?;
+/// let mut walk = lendir::walk_dirs(".")?;
 /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
+///         println!("{:?}", entry.path());
 ///         if entry.name() == b".git" {
 ///             entry.skip_subtree();
 ///         }
@@ -69,6 +70,7 @@ impl<'a> DirEntry<'a> {
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", dir.path());
     ///     let is_root = dir.depth() == 0;
     ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
     ///         if is_root {

@@ -36,11 +36,11 @@ pub struct Worker<'scope, S = ()> {
 
 impl<S: Clone + Send> Worker<'_, S> {
     /// Advances to the next directory for this thread, or returns `None` if no directory remains
-    /// for any. If nothing is pending here, it waits for work of another thread.
+    /// for any. If this thread has none, it waits for work of another thread.
     ///
     /// With `?`, the first error ends this thread alone. [`next_or_report`](Self::next_or_report)
-    /// is the usual loop, and [`Entries::next`](crate::Entries::next) shows the one that stops
-    /// silently.
+    /// is the usual loop, and [`Entries::next`](crate::Entries::next) warns of one that loses
+    /// errors.
     ///
     /// # Errors
     ///
