@@ -14,11 +14,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::{fmt, io, str};
 
-/// An entry of a directory, whatever yields it.
+/// A name in an open directory, and what can be asked about it.
 ///
-/// A function that takes an `&Entry` works with every reader of this crate. [`ReadDir`] and
-/// [`Entries`] yield entries. What the walks yield, a [`DirEntry`] or a [`WalkEntry`], dereferences
-/// to one, and [`ListedEntry::in_dir`] makes one of what a [`Listing`] holds.
+/// A function that takes an `&Entry` works with every reader of this crate: [`ReadDir`] and
+/// [`Entries`] yield it, [`DirEntry`] and [`WalkEntry`] dereference to it, and
+/// [`ListedEntry::in_dir`] makes it from an entry of a [`Listing`].
 ///
 /// ```
 /// use lendir::{Entry, Error};
@@ -33,7 +33,7 @@ use std::{fmt, io, str};
 ///     println!("{}", line(&entry)?);
 /// }
 /// let mut walk = lendir::walk("/sys/class")?;
-/// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+/// while let Some(entry) = walk.next()? {
 ///     println!("{}", line(&entry)?);
 /// }
 /// # Ok::<(), Error>(())
@@ -46,8 +46,8 @@ use std::{fmt, io, str};
 /// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
 /// entry into their errors.
 ///
-/// The reader lends the entry until the next call to its `next`. It stays on its thread: to work
-/// elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
+/// The reader lends the entry until the next call to its `next`. An entry stays on its thread: to
+/// work elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
 ///
 /// [`ReadDir`]: crate::ReadDir
 /// [`Entries`]: crate::Entries
@@ -336,17 +336,16 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// A function that is to serve a sorted walk of a server calls [`statx`](Self::statx) instead,
-    /// because only `statx` finds an answer that the reader [fetched in
-    /// time](crate::WalkOptions::statx).
+    /// In a sorted walk on a server, call [`statx`](Self::statx) instead, because only `statx`
+    /// finds an answer that the walk [fetched in time](crate::WalkOptions::statx).
     ///
     /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
     /// can also be a file, you see what is mounted there, so `st_ino` usually differs from
     /// [`ino`](Self::ino). For a [`std::fs::Metadata`], call
     /// `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
-    /// A walk believes the answer: it does not try to enter what turns out not to be a directory. A
-    /// query that fails tells it nothing, and silences none of its errors.
+    /// A walk believes the answer, and does not try to enter what turns out not to be a directory.
+    /// If the query fails, the walk still tries, and reports its own errors.
     ///
     /// # Errors
     ///
@@ -439,17 +438,14 @@ impl<'a> Entry<'a> {
     /// Opens the entry with `flags` plus `O_NOFOLLOW` and `O_CLOEXEC`.
     ///
     /// ```
-    /// use lendir::OFlags;
-    /// use std::fs::File;
-    /// use std::io::Read;
+    /// use lendir::{OFlags, ReadDir};
     ///
     /// let mut dir = lendir::read_dir("src")?;
-    /// if let Some(entry) = dir.find(|entry| entry.name() == b"lib.rs")? {
-    ///     let mut text = String::new();
-    ///     File::from(entry.open(OFlags::RDONLY)?).read_to_string(&mut text)?;
-    /// #   assert!(text.contains("mod read_dir"));
+    /// if let Some(entry) = dir.find(|entry| entry.name() == b"walk")? {
+    ///     let walk = entry.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
+    ///     println!("{} entries", ReadDir::from_fd(walk, entry.path()).count()?);
     /// }
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
     /// Opening a FIFO waits for its other end, unless you add `OFlags::NONBLOCK`. With
@@ -478,7 +474,7 @@ impl<'a> Entry<'a> {
     ///
     /// Nothing but a regular file is ever read: a symbolic link is not followed, and the type is
     /// checked after opening, so that a file that another process swapped for a FIFO, a device or a
-    /// directory is an error rather than a surprise. Nor does opening a FIFO wait.
+    /// directory is an error rather than a surprise. Opening a FIFO does not wait.
     ///
     /// ```
     /// use std::io::Read;
@@ -512,8 +508,8 @@ impl<'a> Entry<'a> {
         Err(self.wrap_error(cause))
     }
 
-    /// Makes an [`Error`] of the error of your own call, with the entry's [`path`](Self::path): see
-    /// [`Error::new`].
+    /// Turns the error of your own call into an [`Error`] with the entry's [`path`](Self::path):
+    /// see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Entry, Error};
@@ -549,8 +545,8 @@ impl<'a> Entry<'a> {
     ///
     /// It does not identify a file: compare `st_dev` and `st_ino` of [`stat`](Self::stat) for that.
     /// At a mount point it is the number of what is covered. On an overlay it can differ from
-    /// `st_ino`, and there and beside btrfs subvolumes, two entries of one directory can have
-    /// numbers from different devices.
+    /// `st_ino`. There, and beside btrfs subvolumes, two entries of one directory can have numbers
+    /// from different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {

@@ -321,8 +321,8 @@ impl ReadDir {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Makes an [`Error`] of the error of your own call, with the directory's [`path`](Self::path):
-    /// see [`Error::new`].
+    /// Turns the error of your own call into an [`Error`] with the directory's
+    /// [`path`](Self::path): see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Error, ReadDir};
