@@ -200,7 +200,7 @@ pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]
 #[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]
-#[doc(alias("glob", "hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
+#[doc(alias("hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
 #[doc(alias("remove_dir_all", "rm", "size", "tokio", "tree", "watch"))]
 pub mod recipes {}
 

@@ -61,7 +61,7 @@ macro_rules! common_options {
         $(#[$from_fd:meta])* from_fd,
     ) => {
         $(#[$same_mount])*
-        #[doc(alias("xdev", "same_file_system"))]
+        #[doc(alias("mount", "one_file_system", "xdev", "same_file_system"))]
         pub fn same_mount(mut self, yes: bool) -> Self {
             self.options.same_mount = yes;
             self
@@ -74,6 +74,7 @@ macro_rules! common_options {
         }
 
         $(#[$max_open])*
+        #[doc(alias("EMFILE", "ulimit"))]
         pub fn max_open(mut self, descriptors: usize) -> Self {
             self.options.max_open = descriptors.max($crate::cursor::options::MIN_OPEN);
             self

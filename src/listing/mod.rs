@@ -212,7 +212,7 @@ impl Listing {
     /// ```
     ///
     /// [`Entry::statx`]: crate::Entry::statx
-    #[doc(alias("metadata", "READDIRPLUS", "size", "mtime"))]
+    #[doc(alias("metadata", "nfs", "READDIRPLUS", "size", "mtime"))]
     #[must_use]
     pub fn with_statx(self, mask: StatxFlags) -> Self {
         self.with_mask(Some(mask))

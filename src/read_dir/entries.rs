@@ -68,6 +68,7 @@ impl<'a> Entries<'a> {
     ///
     /// `dir` is borrowed, so bind the result of a call such as [`Dir::fd`](crate::Dir::fd) to a
     /// variable first.
+    #[doc(alias("fdopendir", "BorrowedFd"))]
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
         Self::of(directory, buffer, EndMarker::NONE)

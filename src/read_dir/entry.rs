@@ -223,6 +223,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.name_os())`.
+    #[doc(alias("to_str", "utf8"))]
     #[inline]
     pub fn name_os(&self) -> &OsStr {
         OsStr::from_bytes(self.name())
@@ -355,7 +356,8 @@ impl<'a> Entry<'a> {
     /// - `EACCES`: you have no permission to search the directory.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
-    #[doc(alias("metadata", "fstatat", "size", "mtime", "modified"))]
+    #[doc(alias("metadata", "fstatat", "size", "len", "permissions", "uid", "nlink"))]
+    #[doc(alias("mtime", "modified"))]
     pub fn stat(&self) -> Result<Stat, Error> {
         let stat = self.call(|dir, name| rustix::fs::statat(dir, name, NOT_BEYOND))?;
         self.note_type(FileType::from_raw_mode(stat.st_mode));

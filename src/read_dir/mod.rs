@@ -128,6 +128,7 @@ impl ReadDir {
     /// assert!(thread.path().starts_with("/proc/self/task"));
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    #[doc(alias = "fdopendir")]
     pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
         let (dir, path) = (dir.into(), path.as_ref().as_os_str().as_bytes().into());
         let mut buffer = Buffer::new();
@@ -209,7 +210,6 @@ impl ReadDir {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
-    #[doc(alias = "glob")]
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -253,7 +253,7 @@ impl ReadDir {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
-    #[doc(alias = "iter")]
+    #[doc(alias("iter", "collect"))]
     #[inline]
     pub fn filter_map<T>(
         mut self,

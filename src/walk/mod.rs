@@ -120,7 +120,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// A small directory takes three or four system calls, [like in a
 /// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, only errors, followed
 /// links, and directories that are closed early allocate.
-#[doc(alias("walkdir", "fts", "nftw", "du", "lending", "toctou"))]
+#[doc(alias("walkdir", "fts", "nftw", "du", "lending", "memory", "toctou"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
     cursor: Cursor<Remaining>,
@@ -314,7 +314,7 @@ impl Walk {
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
-    #[doc(alias("iter", "extension", "glob"))]
+    #[doc(alias("iter", "collect", "extension", "glob"))]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(WalkEntry<'_>) -> Option<T>,
@@ -335,6 +335,7 @@ impl Walk {
     /// ```
     ///
     /// The iterator is `Send`, so rayon's `par_bridge` takes it. Each path is an allocation.
+    #[doc(alias("collect", "owned", "rayon"))]
     pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
@@ -757,7 +758,7 @@ impl WalkOptions {
     /// # Performance
     ///
     /// An entry takes some 270 bytes more, for as long as its directory is being walked.
-    #[doc(alias("metadata", "READDIRPLUS", "mtime", "modified", "size"))]
+    #[doc(alias("metadata", "nfs", "READDIRPLUS", "mtime", "modified", "size"))]
     pub fn statx(mut self, mask: StatxFlags) -> Self {
         self.mask = Some(mask);
         self

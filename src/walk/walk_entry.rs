@@ -84,7 +84,7 @@ impl<'a> WalkEntry<'a> {
 
     /// Tells the walk not to descend into this entry. If its type is unknown, it is not even opened
     /// to find out.
-    #[doc(alias("prune", "filter_entry"))]
+    #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
         self.updates.request.set(Some(Request::Skip));
@@ -128,7 +128,7 @@ impl<'a> WalkEntry<'a> {
     /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
     /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the
     /// walk reports.
-    #[doc(alias = "follow_links")]
+    #[doc(alias("follow_links", "symlink"))]
     #[inline]
     pub fn follow(&self) {
         self.updates.request.set(Some(Request::Follow));
