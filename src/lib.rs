@@ -8,15 +8,38 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A path is bytes, and can hold anything but NUL. `{:?}` escapes what could confuse a terminal;
-//! another program wants `path.as_os_str().as_bytes()`. The README's program also survives
-//! `| head`, and exits with 1 if anything failed.
-//!
 //! A link that is planted during a walk cannot lead it out of the tree, because each directory is
 //! opened in the one that listed it, and no link is followed unless you ask. No path is too long.
 //! When descriptors run out, the walk closes directories and comes back later. Nothing is allocated
 //! for an entry, which borrows its name from memory that the next one overwrites; an iterator that
 //! does this is called *lending*.
+//!
+//! # First program
+//!
+//! A program that people keep also survives `| head`, and exits like `ls`: with 1 if anything
+//! failed, and with 2 if a whole tree is missing.
+//!
+//! ```no_run
+//! use std::io::{ErrorKind, Write, stdout};
+//!
+//! fn main() -> std::process::ExitCode {
+//!     let mut status = 0;
+//!     let mut walk = lendir::Walk::options().open_all(std::env::args_os().skip(1));
+//!     while let Some(entry) = walk.next_or_report(|error| {
+//!         eprintln!("{error}");
+//!         status = status.max(if error.is_root() { 2 } else { 1 });
+//!     }) {
+//!         if let Err(error) = writeln!(stdout(), "{:?}", entry.path()) {
+//!             status = status.max(u8::from(error.kind() != ErrorKind::BrokenPipe)); // `| head`
+//!             break;
+//!         }
+//!     }
+//!     status.into()
+//! }
+//! ```
+//!
+//! A path is bytes, and can hold anything but NUL. `{:?}` escapes what could confuse a terminal;
+//! another program wants `path.as_os_str().as_bytes()`.
 //!
 //! # Which call
 //!
@@ -143,26 +166,40 @@
 //!
 //! # Questions
 //!
-//! **How safe is a walk?** [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what
-//! an attacker can do. A root may be a link, unless
-//! [`follow_root_links`](WalkOptions::follow_root_links) is `false`.
+//! ## How safe is a walk?
 //!
-//! **When should I not use lendir?** On macOS and Windows; where `std::fs::read_dir` is fast
-//! enough; and for `.gitignore` rules, unless you bring a matcher to [this
-//! recipe](recipes#apply-ignore-rules).
+//! [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what an attacker can do. A
+//! root may be a link, unless [`follow_root_links`](WalkOptions::follow_root_links) is `false`.
 //!
-//! **Why does fakeroot not work?** Like `rustix`, lendir makes system calls without the C library,
-//! and so without any `LD_PRELOAD` tool: [`Entry::stat`] returns the real owner of a file. That
-//! changes as soon as one crate of your program enables rustix's feature `use-libc`, because Cargo
-//! unifies features. `MemorySanitizer` does not see these calls either: it takes what the kernel
-//! wrote for uninitialised memory.
+//! ## When should I not use lendir?
 //!
-//! **What about seccomp?** Where `openat2` is refused with an error, the walks call `openat`. A
-//! filter that kills instead, such as Android's for applications, kills programs built for glibc or
-//! musl; those built for Android never call `openat2`.
+//! On macOS and Windows; where `std::fs::read_dir` is fast enough; and for `.gitignore` rules,
+//! unless you bring a matcher to [this recipe](recipes#apply-ignore-rules).
 //!
-//! **Which `rustix`?** `lendir::rustix`, whose types are in the signatures. Use only its modules
-//! `fs`, `io`, `fd` and `path`, because a later version of lendir may disable the rest.
+//! ## Which systems, and which Rust?
+//!
+//! Linux and Android, on 32 and 64 bits, with glibc or musl, and Rust 1.85 or later. The walks have
+//! substitutes for `openat2` (Linux 5.6) and `statx` (Linux 4.11); where the substitute promises
+//! less, the documentation says so.
+//!
+//! ## Why does fakeroot not work?
+//!
+//! Like `rustix`, lendir makes system calls without the C library, and so without any `LD_PRELOAD`
+//! tool: [`Entry::stat`] returns the real owner of a file. That changes as soon as one crate of
+//! your program enables rustix's feature `use-libc`, because Cargo unifies features.
+//! `MemorySanitizer` does not see these calls either: it takes what the kernel wrote for
+//! uninitialised memory.
+//!
+//! ## What about seccomp?
+//!
+//! Where `openat2` is refused with an error, the walks call `openat`. A filter that kills instead,
+//! such as Android's for applications, kills programs built for glibc or musl; those built for
+//! Android never call `openat2`.
+//!
+//! ## Which `rustix`?
+//!
+//! `lendir::rustix`, whose types are in the signatures. Use only its modules `fs`, `io`, `fd` and
+//! `path`, because a later version of lendir may disable the rest.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
