@@ -11,12 +11,13 @@ use rustix::fs::FileType;
 use std::cell::Cell;
 use std::ffi::CStr;
 
-/// A set of bits that says what is known of an entry, and what the caller wants. It is never empty.
+/// A set of bits that says what is known of an entry, and what the caller wants. It is never empty,
+/// unless it stands for no request.
 ///
 /// ```text
-/// bit   5         4       3         2          1         0
-///       updated   named   skipped   followed   can be:   can be:
-///                                              link      directory
+/// bit   6         5         4       3         2          1         0
+///       rest      updated   named   skipped   followed   can be:   can be:
+///       skipped                                          link      directory
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState(pub(crate) u8);
@@ -26,12 +27,15 @@ impl EntryState {
     const LINK: Self = Self(1 << 1);
     pub(crate) const UNKNOWN: Self = Self(Self::DIRECTORY.0 | Self::LINK.0);
     /// The caller wants the entry to be entered even if it is a symbolic link.
-    const FOLLOWED: Self = Self(1 << 2);
-    const SKIPPED: Self = Self(1 << 3);
+    pub(crate) const FOLLOWED: Self = Self(1 << 2);
+    pub(crate) const SKIPPED: Self = Self(1 << 3);
     /// The caller has passed the name, so whatever prevents the walk from entering it is an error.
     const NAMED: Self = Self(1 << 4);
     /// The caller has queried, skipped or followed the entry.
     const UPDATED: Self = Self(1 << 5);
+    pub(crate) const NO_REQUEST: Self = Self(0);
+    /// The caller skips the entry and the rest of its directory. Only a `Walk` has this request.
+    pub(crate) const REST_SKIPPED: Self = Self(Self::SKIPPED.0 | 1 << 6);
 
     /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
     #[inline]
@@ -118,38 +122,25 @@ impl EntryState {
 pub(crate) struct EntryUpdates {
     /// The type that a query found last.
     pub(crate) queried: Cell<Option<FileType>>,
-    pub(crate) request: Cell<Option<Request>>,
-}
-
-/// A request for an entry, of which the last one counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
-    Skip,
-    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
-    SkipRest,
-    Follow,
+    /// The last request: `FOLLOWED`, `SKIPPED`, `REST_SKIPPED` or `NO_REQUEST`.
+    pub(crate) request: Cell<EntryState>,
 }
 
 impl EntryUpdates {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.queried.get().is_none() && self.request.get().is_none()
+        self.queried.get().is_none() && self.request.get() == EntryState::NO_REQUEST
     }
 
     pub(crate) fn clear(&self) {
         self.queried.set(None);
-        self.request.set(None);
+        self.request.set(EntryState::NO_REQUEST);
     }
 
     /// Takes the updates. Returns the new state of the entry, which had `state` before.
     #[inline]
     pub(crate) fn apply_to(&self, state: EntryState) -> EntryState {
         let types = self.queried.take().map_or(state, |queried| state.with_type(queried));
-        let request = match self.request.take() {
-            None => EntryState(0),
-            Some(Request::Follow) => EntryState::FOLLOWED,
-            Some(Request::Skip | Request::SkipRest) => EntryState::SKIPPED,
-        };
-        EntryState(types.0 | request.0 | EntryState::UPDATED.0)
+        EntryState(types.0 | self.request.take().0 | EntryState::UPDATED.0)
     }
 }

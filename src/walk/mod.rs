@@ -24,7 +24,7 @@ mod walk_entry;
 pub use walk_entry::WalkEntry;
 
 use crate::cursor::Cursor;
-use crate::cursor::entry_state::{EntryState, EntryUpdates, Request};
+use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::cursor::opener::OpenDir;
 use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
@@ -355,13 +355,13 @@ impl Walk {
     /// Advances to the next entry. Returns `false` if no entry remains.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        if self.updates.request.get() == Some(Request::SkipRest) {
+        if self.updates.request.get() == EntryState::REST_SKIPPED {
             self.cursor.stack.top_mut().remaining.skip_all();
         }
         match self.state.take().map(|state| self.updates.apply_to(state)) {
             Some(state) if state.is_entered() => self.descend(state)?,
             Some(_) => {}
-            None => self.updates.request.set(None), // it is about this entry alone
+            None => self.updates.request.set(EntryState::NO_REQUEST), // it is about this entry
         }
         while !self.next_entry() {
             let top = self.cursor.stack.levels.last();

@@ -1,7 +1,7 @@
 //! `WalkEntry`: an entry of a `Walk`, and the requests of the caller. It does not know what the
 //! walk makes of them.
 
-use crate::cursor::entry_state::{EntryUpdates, Request};
+use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::cursor::path::TreePath;
 use crate::read_dir::entry::Entry;
 use std::fmt;
@@ -87,7 +87,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.updates.request.set(Some(Request::Skip));
+        self.updates.request.set(EntryState::SKIPPED);
     }
 
     /// Tells the walk to leave this directory: it neither descends into this entry nor yields a
@@ -106,7 +106,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.updates.request.set(Some(Request::SkipRest));
+        self.updates.request.set(EntryState::REST_SKIPPED);
     }
 
     /// Tells the walk to descend into this entry even if it is a symbolic link.
@@ -131,7 +131,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("follow_links", "symlink"))]
     #[inline]
     pub fn follow(&self) {
-        self.updates.request.set(Some(Request::Follow));
+        self.updates.request.set(EntryState::FOLLOWED);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `DirEntry`: an entry of a `Dir`, and the requests of the caller. It does not know what the walk
 //! makes of them.
 
-use crate::cursor::entry_state::{EntryState, EntryUpdates, Request};
+use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::read_dir::entry::{Directory, Entry};
 use rustix::fs::RawDirEntry;
 use std::fmt;
@@ -62,7 +62,7 @@ impl<'a> DirEntry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.request(Request::Skip);
+        self.request(EntryState::SKIPPED);
     }
 
     /// Tells the walk to descend into this entry even if it is a symbolic link.
@@ -114,13 +114,13 @@ impl<'a> DirEntry<'a> {
     #[doc(alias("follow_links", "symlink"))]
     #[inline]
     pub fn follow(&self) {
-        self.request(Request::Follow);
+        self.request(EntryState::FOLLOWED);
     }
 
     #[inline]
-    fn request(&self, request: Request) {
+    fn request(&self, request: EntryState) {
         if let Some(updates) = self.updates {
-            updates.request.set(Some(request));
+            updates.request.set(request);
         }
     }
 }
