@@ -82,15 +82,10 @@ impl EntryState {
 
     /// Returns the state after the type was asked for, if it is not known and matters. If the query
     /// fails, the state stays the same, and opening the entry tells.
-    #[inline]
-    pub(crate) fn resolve(self, dir: BorrowedFd<'_>, name: &CStr) -> Self {
-        if self.is_unknown() { self.query(dir, name) } else { self }
-    }
-
     #[cold]
     #[inline(never)]
-    fn query(self, dir: BorrowedFd<'_>, name: &CStr) -> Self {
-        if !self.is_entered() {
+    pub(crate) fn resolve(self, dir: BorrowedFd<'_>, name: &CStr) -> Self {
+        if !self.is_unknown() || !self.is_entered() {
             return self;
         }
         query_type(dir, name).map_or(self, |file_type| self.with_type(file_type))
