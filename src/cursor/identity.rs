@@ -1,21 +1,17 @@
-//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and which mount it is on.
+//! `Identity`, `FileId`: how a walk recognises a directory, and which mount it is on.
 //!
 //! They do not know where in the tree a directory is.
 
 use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
+use rustix::fs::{AtFlags, StatxFlags, fstat, makedev, statx};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 use std::thread;
 use std::time::Duration;
 
 /// A device and an inode number. Two directories that exist at the same time differ in one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileId {
-    device: (u32, u32),
-    ino: u64,
-}
+pub(crate) type FileId = (u64, u64);
 
 /// The facts by which the walk recognises a directory whose descriptor was closed. A file system
 /// may give the inode number to another directory at once, so the birth time is part of the
@@ -23,10 +19,12 @@ pub(crate) struct FileId {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) id: FileId,
-    /// The time since 1970. `None` if the file system has no birth time, like /proc, or
-    /// [can change it](has_fixed_births), like overlay.
-    birth: Option<Duration>,
-    pub(crate) mount: Mount,
+    /// Seconds since 1970, and nanoseconds. `None` if the file system has no birth time, like
+    /// /proc, or [can change it](has_fixed_births), like overlay.
+    birth: Option<(i64, u32)>,
+    /// The number of the mount or, before Linux 5.8, of the device, which bind mounts of one file
+    /// system share.
+    pub(crate) mount: u64,
 }
 
 impl Identity {
@@ -37,23 +35,16 @@ impl Identity {
         match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, mask)) {
             Ok(stat) => {
                 let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
-                let device = (stat.stx_dev_major, stat.stx_dev_minor);
-                let seconds = stat.stx_btime.tv_sec.try_into().unwrap_or_default();
-                let birth = || Duration::new(seconds, stat.stx_btime.tv_nsec);
-                let birth = has(StatxFlags::BTIME).then(birth);
-                let mount = if has(StatxFlags::MNT_ID) {
-                    Mount::Id(stat.stx_mnt_id)
-                } else {
-                    Mount::Device(device)
-                };
-                Ok(Self { id: FileId { device, ino: stat.stx_ino }, birth, mount })
+                let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+                let birth = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+                let birth = has(StatxFlags::BTIME).then_some(birth);
+                let mount = if has(StatxFlags::MNT_ID) { stat.stx_mnt_id } else { device };
+                Ok(Self { id: (device, stat.stx_ino), birth, mount })
             }
             // Before Linux 4.11, and under some seccomp filters.
             Err(Errno::NOSYS | Errno::PERM) => {
                 let stat = retry_on_intr(|| fstat(dir))?;
-                let device = (major(stat.st_dev), minor(stat.st_dev));
-                let id = FileId { device, ino: stat.st_ino };
-                Ok(Self { id, birth: None, mount: Mount::Device(device) })
+                Ok(Self { id: (stat.st_dev, stat.st_ino), birth: None, mount: stat.st_dev })
             }
             Err(errno) => Err(errno),
         }
@@ -66,7 +57,10 @@ impl Identity {
     /// until the next tick of the clock.
     pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = Self::of(dir)?;
-        let is_unique = |birth: &Duration| has_fixed_births(dir) && wait_past(*birth, read_clock);
+        let is_unique = |&(seconds, nanoseconds): &_| {
+            let birth = Duration::new(u64::try_from(seconds).unwrap_or_default(), nanoseconds);
+            has_fixed_births(dir) && wait_past(birth, read_clock)
+        };
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
 
@@ -120,14 +114,6 @@ fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     let trusted =
         [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
     FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
-}
-
-/// A mount: its number or, before Linux 5.8, the number of its device, which bind mounts of one
-/// file system share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mount {
-    Id(u64),
-    Device((u32, u32)),
 }
 
 #[cfg(test)]
