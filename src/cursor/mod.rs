@@ -29,7 +29,7 @@ use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::TreePath;
-use reopen::{ClosedLevel, NotFound, PathByNames};
+use reopen::{ClosedLevel, NotFound};
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -258,20 +258,15 @@ impl<T: Work> Cursor<T> {
 
     /// Reopens the level right above the current directory, if that level is closed. If that level
     /// cannot be found, it is lost. Then `lose` gets the remaining work of that level and of the
-    /// current directory, and returns `true` if the walk must report the error. `path_by_names`
-    /// returns the path to the bottom level, if that level was inserted.
+    /// current directory, and returns `true` if the walk must report the error.
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
-        path_by_names: impl Fn(&T) -> Option<PathByNames<'_>>,
         lose: impl FnOnce([&mut T; 2]) -> bool,
     ) -> Result<(), Error> {
         loop {
-            let Self { options, stack, links, path, .. } = &*self;
-            let Some(closed) = stack.closed_level_above() else { return Ok(()) };
-            let below = stack.top().below();
-            let by_names = || stack.path_by_names(&path_by_names);
-            match reopen::reopen(closed, below, path, links, options.same_mount, by_names) {
+            let Some(closed) = self.stack.closed_level_above() else { return Ok(()) };
+            match self.reopen(closed) {
                 Ok(dir) => {
                     self.stack.set_level_above(LevelState::Open(dir));
                     return Ok(());

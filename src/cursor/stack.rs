@@ -17,7 +17,7 @@
 use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::path::{PathBounds, TreePath};
-use super::reopen::{ClosedLevel, DeadEnd, OpenLevel, PathByNames};
+use super::reopen::{ClosedLevel, DeadEnd, PathByNames};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -106,19 +106,17 @@ impl<T> Level<T> {
             state => state.open_dir().map(Identity::note),
         }
     }
-
-    /// Returns what a search for the level above can start from, and the dead end that an earlier
-    /// search has met.
-    pub(crate) fn below(&self) -> (Option<OpenLevel<'_>>, Option<DeadEnd>) {
-        let dead_end = if let LevelState::Lost(dead_end) = self.state { dead_end } else { None };
-        (self.open_dir().map(|dir| OpenLevel { dir, bounds: self.bounds }), dead_end)
-    }
 }
 
 /// The work that remains at a level.
 pub(crate) trait Work {
     /// Does what needs the level's descriptor, which is about to be closed.
     fn before_close(&mut self, _dir: BorrowedFd<'_>, _end_marker: EndMarker) {}
+
+    /// Returns how to reach a bottom level that is closed.
+    fn path_by_names(&self) -> Option<PathByNames<'_>> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -216,22 +214,18 @@ impl<T: Work> Stack<T> {
 
     /// Returns how to reach the level right above the top by names: the deepest open level above
     /// that level, and the closed levels from there on. Returns `None` if no level above is open.
-    /// `to_bottom` leads to a bottom that is closed.
-    pub(super) fn path_by_names<'t>(
-        &'t self,
-        to_bottom: impl Fn(&'t T) -> Option<PathByNames<'t>>,
-    ) -> Option<PathByNames<'t>> {
+    pub(super) fn path_by_names(&self) -> Option<PathByNames<'_>> {
         let [above @ .., goal, _] = &self.levels[..] else { return None };
         if above.is_empty() {
-            return to_bottom(&goal.remaining);
+            return goal.remaining.path_by_names();
         }
         let at = above.iter().rposition(|level| level.open_dir().is_some())?;
-        let start = OpenLevel { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
             ClosedLevel { bounds: level.bounds, identity }
         };
-        Some((start, above[at + 1..].iter().chain([goal]).map(closed).collect()))
+        let levels = above[at + 1..].iter().chain([goal]).map(closed).collect();
+        Some((above[at].dir(), above[at].bounds, levels))
     }
 
     /// Notes that the top is lost to this thread.

@@ -527,7 +527,7 @@ impl Walk {
             above.skip_all();
             true
         };
-        self.cursor.reopen_level_above(|_| None, lose)?;
+        self.cursor.reopen_level_above(lose)?;
         self.cursor.stack.pop();
         Ok(true)
     }

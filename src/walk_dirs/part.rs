@@ -36,6 +36,7 @@ use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
 use crate::cursor::entry_state::EntryUpdates;
 use crate::cursor::options::Options;
+use crate::cursor::reopen::PathByNames;
 use crate::cursor::stack::Work;
 use crate::error::Error;
 use crate::open::open_again;
@@ -80,7 +81,11 @@ pub(crate) enum Visit {
     Second,
 }
 
-impl<S> Work for LevelWork<S> {}
+impl<S> Work for LevelWork<S> {
+    fn path_by_names(&self) -> Option<PathByNames<'_>> {
+        self.shared.as_ref()?.path_by_names()
+    }
+}
 
 impl<S> LevelWork<S> {
     /// Creates the work of a level whose names will start at this offset.
@@ -275,7 +280,7 @@ impl<S: Clone> Part<S> {
             top.next_start = names_start;
             parent.shared.as_ref().is_none_or(|shared| !shared.is_lost.swap(true, Relaxed))
         };
-        cursor.reopen_level_above(|parent| parent.shared.as_ref()?.path_by_names(), lose)
+        cursor.reopen_level_above(lose)
     }
 
     /// Prepares the second visit of the current directory, with its parent open. If other threads

@@ -9,7 +9,7 @@
 //!
 //! This module does not know which names are pending there, nor how many threads there are.
 
-use crate::cursor::reopen::{ClosedLevel, OpenLevel, PathByNames};
+use crate::cursor::reopen::{ClosedLevel, PathByNames};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
@@ -51,8 +51,8 @@ impl<S> SharedLevel<S> {
         let mut levels: Vec<_> =
             iter::successors(Some(self), |level| level.parent.as_deref()).collect();
         let root = levels.pop()?;
-        let start = OpenLevel { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
-        Some((start, levels.into_iter().rev().map(|level| level.level).collect()))
+        let levels = levels.into_iter().rev().map(|level| level.level).collect();
+        Some((root.root.as_ref()?.as_fd(), root.level.bounds, levels))
     }
 
     /// Returns a clone of the parent's state.
@@ -140,7 +140,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |parent, _| child(parent));
-        assert_eq!(levels.path_by_names().unwrap().1.len(), 20_000);
+        assert_eq!(levels.path_by_names().unwrap().2.len(), 20_000);
         thread::Builder::new()
             .stack_size(64 * 1024)
             .spawn(|| drop(levels))
