@@ -185,10 +185,9 @@ impl<'a, S> Dir<'a, S> {
             phase,
             || *directory,
             |record, _| {
-                DirEntry::new(record, *directory, updates).keep_if(|entry| {
-                    subdirs.note(entry, updates);
-                    wanted(entry)
-                })
+                let entry = DirEntry::new(record, *directory, updates);
+                subdirs.note(&entry, updates);
+                if wanted(&entry) { entry.entry.into_raw() } else { None }
             },
         );
         match found {

@@ -27,7 +27,7 @@ use std::ops::Deref;
 /// [`Dir::skip_subdirs`](crate::Dir::skip_subdirs) the walk enters what you name, whatever you say
 /// about entries.
 pub struct DirEntry<'a> {
-    entry: Entry<'a>,
+    pub(super) entry: Entry<'a>,
     /// `None` if the walk enters no entry of this type.
     updates: Option<&'a EntryUpdates>,
 }
@@ -42,12 +42,6 @@ impl<'a> DirEntry<'a> {
         let updates = EntryState::from_type(record.file_type()).map(|_| updates);
         let queried = updates.map(|updates| &updates.queried);
         Self { entry: Entry { queried, ..Entry::of(record, directory) }, updates }
-    }
-
-    /// Returns the record that the kernel wrote, if the entry is wanted.
-    #[inline(always)]
-    pub(super) fn keep_if(self, wanted: impl FnOnce(&Self) -> bool) -> Option<RawDirEntry<'a>> {
-        if wanted(&self) { self.entry.into_raw() } else { None }
     }
 
     /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
