@@ -29,7 +29,7 @@ use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::TreePath;
-use reopen::{ClosedLevel, NotFound};
+use reopen::ClosedLevel;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -271,8 +271,8 @@ impl<T: Work> Cursor<T> {
                     self.stack.set_level_above(LevelState::Open(dir));
                     return Ok(());
                 }
-                Err(NotFound { errno, .. }) if self.close_some(errno) => {}
-                Err(NotFound { errno, dead_end }) => {
+                Err((errno, _)) if self.close_some(errno) => {}
+                Err((errno, dead_end)) => {
                     if !lose(self.stack.set_level_above(LevelState::Lost(dead_end))) {
                         return Ok(());
                     }

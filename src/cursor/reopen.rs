@@ -46,20 +46,14 @@ pub(crate) struct DeadEnd {
     errno: Errno,
 }
 
-/// The reason why a level is lost.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NotFound {
-    pub(crate) errno: Errno,
-    pub(crate) dead_end: Option<DeadEnd>,
-}
-
 impl<T: Work> Cursor<T> {
-    /// Reopens `level`, the closed level right above the current directory.
-    pub(super) fn reopen(&self, level: ClosedLevel) -> Result<OwnedFd, NotFound> {
+    /// Reopens `level`, the closed level right above the current directory. If it is not found,
+    /// returns why, and the dead end on its path if there is one.
+    pub(super) fn reopen(&self, level: ClosedLevel) -> Result<OwnedFd, (Errno, Option<DeadEnd>)> {
         let Self { options, stack, links, .. } = self;
         let (top, bounds) = (stack.top(), level.bounds);
         let dead_end = if let LevelState::Lost(dead_end) = top.state { dead_end } else { None };
-        let identity = level.identity.map_err(|errno| NotFound { errno, dead_end })?;
+        let identity = level.identity.map_err(|errno| (errno, dead_end))?;
         let below = top.open_dir();
         let below = below.filter(|_| !links.is_between(bounds.depth, top.bounds.depth));
         if let Some(below) = below {
@@ -71,14 +65,12 @@ impl<T: Work> Cursor<T> {
         }
         let is_below = |dead_end: &DeadEnd| dead_end.name_end <= bounds.path_end;
         if let Some(DeadEnd { errno, .. }) = dead_end.filter(is_below) {
-            return Err(NotFound { errno, dead_end });
+            return Err((errno, dead_end));
         }
-        let path = stack.path_by_names().ok_or(NotFound { errno: Errno::NOENT, dead_end: None });
-        let (start, mut reached, levels) = path?;
+        let (start, mut reached, levels) = stack.path_by_names().ok_or((Errno::NOENT, None))?;
         self.descend_again(start, &mut reached, levels).map_err(|errno| {
             let dead_end = DeadEnd { name_end: reached.path_end, errno };
-            let dead_end = Some(dead_end).filter(|_| !raw_open::lacks_descriptor(errno));
-            NotFound { errno, dead_end }
+            (errno, Some(dead_end).filter(|_| !raw_open::lacks_descriptor(errno)))
         })
     }
 
