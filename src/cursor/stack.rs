@@ -99,12 +99,13 @@ impl<T> Level<T> {
         (Directory { fd, path: path.prefix(path_end), depth }, &mut self.remaining)
     }
 
-    /// Returns the identity of a level that is open or closed.
-    pub(crate) fn identity(&self) -> Option<Result<Identity, Errno>> {
-        match &self.state {
-            LevelState::Closed(identity) => Some(*identity),
-            state => state.open_dir().map(Identity::note),
-        }
+    /// Returns the level as it is known once it is closed. A lost level has no identity.
+    pub(crate) fn closed(&self) -> ClosedLevel {
+        let identity = match &self.state {
+            LevelState::Closed(identity) => *identity,
+            state => state.open_dir().ok_or(Errno::NOENT).and_then(Identity::note),
+        };
+        ClosedLevel { bounds: self.bounds, identity }
     }
 }
 
@@ -183,10 +184,8 @@ impl<T: Work> Stack<T> {
     fn close_shallowest(&mut self) -> bool {
         // The identity first: it needs the descriptor. An error of `statx` is reported when the
         // level is reopened.
-        let first = self
-            .shallowest_open_index()
-            .and_then(|index| Some((index, self.levels[index].identity()?)));
-        let Some((index, identity)) = first else { return false };
+        let Some(index) = self.shallowest_open_index() else { return false };
+        let ClosedLevel { identity, .. } = self.levels[index].closed();
         let Level { state, end_marker, remaining, .. } = &mut self.levels[index];
         if let LevelState::Open(dir) = mem::replace(state, LevelState::Closed(identity)) {
             remaining.before_close(dir.as_fd(), *end_marker);
@@ -220,11 +219,7 @@ impl<T: Work> Stack<T> {
             return goal.remaining.path_by_names();
         }
         let at = above.iter().rposition(|level| level.open_dir().is_some())?;
-        let closed = |level: &Level<T>| {
-            let identity = level.identity().unwrap_or(Err(Errno::NOENT));
-            ClosedLevel { bounds: level.bounds, identity }
-        };
-        let levels = above[at + 1..].iter().chain([goal]).map(closed).collect();
+        let levels = above[at + 1..].iter().chain([goal]).map(Level::closed).collect();
         Some((above[at].dir(), above[at].bounds, levels))
     }
 

@@ -4,7 +4,6 @@
 
 use super::work_queue::Workers;
 use crate::cursor::raw_open;
-use crate::cursor::reopen::ClosedLevel;
 use crate::sync::Arc;
 use crate::walk_dirs::part::{LevelWork, Part};
 use crate::walk_dirs::shared_level::SharedLevel;
@@ -128,7 +127,6 @@ impl<S: Clone> Part<S> {
         for index in first_unshared..=index {
             let levels = &self.cursor.stack.levels;
             let level = &levels[index];
-            let closed = ClosedLevel { bounds: level.bounds, identity: level.identity()? };
             let state = level.remaining.state.clone();
             let parent = levels[..index].last().and_then(|parent| parent.remaining.shared.clone());
             let root = if parent.is_none() {
@@ -136,7 +134,7 @@ impl<S: Clone> Part<S> {
             } else {
                 None
             };
-            let shared = SharedLevel::new(parent, root, closed, state);
+            let shared = SharedLevel::new(parent, root, level.closed(), state);
             self.cursor.stack.levels[index].remaining.shared = Some(shared);
         }
         self.cursor.stack.levels[index].remaining.shared.clone()
