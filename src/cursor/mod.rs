@@ -265,7 +265,8 @@ impl<T: Work> Cursor<T> {
         lose: impl FnOnce([&mut T; 2]) -> bool,
     ) -> Result<(), Error> {
         loop {
-            let Some(closed) = self.stack.closed_level_above() else { return Ok(()) };
+            let above = self.stack.closed_level_above();
+            let Some(closed) = above.map(Level::closed) else { return Ok(()) };
             match self.reopen(closed) {
                 Ok(dir) => {
                     self.stack.set_level_above(LevelState::Open(dir));

@@ -194,21 +194,13 @@ impl<T: Work> Stack<T> {
         true
     }
 
-    /// Returns `true` if the level right above the top is closed. A child must not replace the top
-    /// then: `..` leads from the top to that level, and the process may be unable to search a
+    /// Returns the level right above the top if that level is closed. A child must not replace the
+    /// top then: `..` leads from the top to that level, and the process may be unable to search a
     /// child.
     #[inline]
-    pub(crate) fn is_level_above_closed(&self) -> bool {
-        matches!(self.levels[..], [.., Level { state: LevelState::Closed(_), .. }, _])
-    }
-
-    /// Returns the level right above the top if that level is closed.
-    pub(super) fn closed_level_above(&self) -> Option<ClosedLevel> {
-        let [.., Level { state: LevelState::Closed(identity), bounds, .. }, _] = &self.levels[..]
-        else {
-            return None;
-        };
-        Some(ClosedLevel { bounds: *bounds, identity: *identity })
+    pub(crate) fn closed_level_above(&self) -> Option<&Level<T>> {
+        let [.., above, _] = &self.levels[..] else { return None };
+        matches!(above.state, LevelState::Closed(_)).then_some(above)
     }
 
     /// Returns how to reach the level right above the top by names: the deepest open level above

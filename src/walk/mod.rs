@@ -463,11 +463,11 @@ impl Walk {
     /// unless its `content` was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
-        let cursor = &mut self.cursor;
-        if cursor.stack.top().remaining.is_finished() && !cursor.stack.is_level_above_closed() {
-            cursor.replace_top(child);
+        let stack = &self.cursor.stack;
+        if stack.top().remaining.is_finished() && stack.closed_level_above().is_none() {
+            self.cursor.replace_top(child);
         } else {
-            cursor.push(child, Remaining::default());
+            self.cursor.push(child, Remaining::default());
         }
         self.read(content)
     }

@@ -217,7 +217,7 @@ impl<S: Clone> Part<S> {
                 if self.begin_second_visit()? {
                     return Ok(true);
                 }
-            } else if self.cursor.stack.is_level_above_closed() {
+            } else if self.cursor.stack.closed_level_above().is_some() {
                 self.reopen_parent()?;
             } else {
                 self.pop_level();
@@ -253,7 +253,7 @@ impl<S: Clone> Part<S> {
         // visit.
         if end == pending.len()
             && parent.visit == Visit::Only
-            && !cursor.stack.is_level_above_closed()
+            && cursor.stack.closed_level_above().is_none()
         {
             pending.truncate(parent.names_start);
             let work = cursor.replace_top(child);
