@@ -61,7 +61,7 @@ impl Root {
         let flags =
             flags | if follow_root_links { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
         let open = |extra| name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra));
-        let found = OpenDir::open(open, OpenDir::query)?;
+        let found = OpenDir::open(open, |root| EndMarker::of(root))?;
         Ok(Self { found, parent: parent.map(Arc::new) })
     }
 }
@@ -87,18 +87,16 @@ impl OpenDir {
     /// for its end marker.
     fn open(
         open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
-        query: impl FnOnce(OwnedFd) -> Self,
+        query: impl FnOnce(BorrowedFd<'_>) -> EndMarker,
     ) -> Result<Self, Errno> {
         open(OFlags::empty())
-            .map(query)
+            .map(|dir| Self { end_marker: query(dir.as_fd()), dir, unreadable: None })
             .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
-    /// Queries the end marker of the file system that `dir` is on. If the query fails, there is no
-    /// marker.
+    /// Queries the end marker of the file system that `dir` is on.
     pub(crate) fn query(dir: OwnedFd) -> Self {
-        let end_marker = EndMarker::of(&dir);
-        Self { dir, end_marker, unreadable: None }
+        Self { end_marker: EndMarker::of(&dir), dir, unreadable: None }
     }
 
     /// Calls `path` to open with `O_PATH` a directory that could not be opened for reading. Returns
@@ -207,11 +205,7 @@ impl Opener {
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         let open = |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.flags | extra);
-        let query = |target: OwnedFd| {
-            let end_marker = end_marker.of_target(dir, target.as_fd());
-            OpenDir { dir: target, end_marker, unreadable: None }
-        };
-        let found = OpenDir::open(open, query)?;
+        let found = OpenDir::open(open, |target| end_marker.of_target(dir, target))?;
         self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }
 
