@@ -41,11 +41,6 @@ impl From<Errno> for Refusal {
 }
 
 impl Links {
-    pub(crate) fn clear(&mut self) {
-        self.followed.clear();
-        self.ancestors.clear();
-    }
-
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.followed.is_empty()

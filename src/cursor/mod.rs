@@ -78,11 +78,6 @@ impl<T: Work> Cursor<T> {
         }
     }
 
-    /// Removes all levels and roots.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.options);
-    }
-
     /// Sets the roots of a cursor that has none. If the first root is open already, `path` is its
     /// path.
     pub(crate) fn begin(&mut self, roots: Roots, path: &Path) {
@@ -98,7 +93,7 @@ impl<T: Work> Cursor<T> {
         }
         let remaining = remaining(); // first: if it panics, nothing is lost
         self.stack.limit = self.options.max_open;
-        self.links.clear();
+        self.links = Links::default();
         self.root_parent = None;
         let Root { found, parent } = if let Some(root) = self.roots.open.take() {
             root.found.end_marker.move_fixed_end(&root.found.dir);

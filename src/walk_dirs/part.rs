@@ -117,7 +117,7 @@ impl<S> Part<S> {
     pub(crate) fn clear(&mut self) {
         self.subdirs = Subdirs::default();
         self.updates.clear();
-        self.cursor.clear(); // last: dropping a state may panic
+        self.cursor = Cursor::new(self.cursor.options); // last: dropping a state may panic
     }
 
     /// Returns `true` if [`finish`](Self::finish) must be called before the next step.
