@@ -31,6 +31,9 @@ impl EntryState {
     pub(crate) const SKIPPED: Self = Self(1 << 3);
     /// The caller has passed the name, so whatever prevents the walk from entering it is an error.
     const NAMED: Self = Self(1 << 4);
+    pub(crate) const NAMED_DIRECTORY: Self = Self(Self::DIRECTORY.0 | Self::NAMED.0);
+    pub(crate) const NAMED_FOLLOWED: Self =
+        Self(Self::UNKNOWN.0 | Self::FOLLOWED.0 | Self::NAMED.0);
     /// The caller has queried, skipped or followed the entry.
     const UPDATED: Self = Self(1 << 5);
     pub(crate) const NO_REQUEST: Self = Self(0);
@@ -46,13 +49,6 @@ impl EntryState {
             FileType::Symlink => Some(Self::LINK),
             _ => None,
         }
-    }
-
-    /// Returns the state of a name that the caller has passed.
-    pub(crate) fn named(is_followed: bool) -> Self {
-        let state =
-            if is_followed { Self::UNKNOWN.0 | Self::FOLLOWED.0 } else { Self::DIRECTORY.0 };
-        Self(state | Self::NAMED.0)
     }
 
     #[inline]

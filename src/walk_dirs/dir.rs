@@ -362,7 +362,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.name_subdir(EntryState::named(false), name.as_ref())
+        self.name_subdir(EntryState::NAMED_DIRECTORY, name.as_ref())
     }
 
     /// Tells the walk to descend into the entry `name` even if it is a symbolic link, after
@@ -387,7 +387,7 @@ impl<'a, S> Dir<'a, S> {
     /// The errors of [`DirEntry::follow`], and of [`enter_name`](Self::enter_name) except `ENOENT`
     /// and `ENOTDIR`.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.name_subdir(EntryState::named(true), name.as_ref())
+        self.name_subdir(EntryState::NAMED_FOLLOWED, name.as_ref())
     }
 
     fn name_subdir(&mut self, state: EntryState, name: &[u8]) -> Result<bool, Error> {
