@@ -37,7 +37,6 @@ pub(crate) struct Opener {
 }
 
 /// An open root.
-#[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) found: OpenDir,
     /// The directory that contains the last component of its path, for all threads in its tree.
@@ -74,7 +73,6 @@ pub(crate) fn last_component_start(path: &[u8]) -> usize {
 }
 
 /// A directory that was opened, for reading or with `O_PATH`.
-#[derive(Debug)]
 pub(crate) struct OpenDir {
     pub(crate) dir: OwnedFd,
     pub(crate) end_marker: EndMarker,

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The roots that a walk still has to begin, in their order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Roots {
     /// The next root if it is already open. Its path is the current path of the walk.
     pub(crate) open: Option<Root>,
