@@ -28,7 +28,7 @@ use entry_state::EntryState;
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
 use options::Options;
-use path::TreePath;
+use path::{PathBounds, TreePath};
 use reopen::ClosedLevel;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -231,7 +231,7 @@ impl<T: Work> Cursor<T> {
     /// Keeps the current directory as the level above.
     #[inline(always)]
     pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
-        let bounds = self.path.bounds(self.stack.next_depth());
+        let bounds = PathBounds { depth: self.stack.next_depth(), path_end: self.path.len() };
         let OpenDir { dir, end_marker, unreadable } = found;
         let state = LevelState::Open(dir);
         self.stack.levels.push(Level { state, bounds, end_marker, remaining });
@@ -242,7 +242,7 @@ impl<T: Work> Cursor<T> {
     /// `found`. Returns the remaining work, for the caller to change.
     #[inline(always)]
     pub(crate) fn replace_top(&mut self, found: OpenDir) -> &mut T {
-        let bounds = self.path.bounds(self.stack.next_depth());
+        let bounds = PathBounds { depth: self.stack.next_depth(), path_end: self.path.len() };
         self.unreadable = found.unreadable;
         let top = self.stack.top_mut();
         top.state = LevelState::Open(found.dir);

@@ -65,12 +65,6 @@ impl TreePath {
         Path::new(OsStr::from_bytes(&path[..end]))
     }
 
-    /// Returns the bounds of the directory whose name was set last.
-    #[inline]
-    pub(crate) fn bounds(&self, depth: usize) -> PathBounds {
-        PathBounds { depth, path_end: self.len() }
-    }
-
     /// Returns the length without the NUL.
     #[inline]
     pub(crate) fn len(&self) -> usize {
