@@ -55,13 +55,12 @@ impl<T: Work> Cursor<T> {
         let dead_end = if let LevelState::Lost(dead_end) = top.state { dead_end } else { None };
         let identity = level.identity.map_err(|errno| (errno, dead_end))?;
         let below = top.open_dir();
-        let below = below.filter(|_| !links.is_between(bounds.depth, top.bounds.depth));
-        if let Some(below) = below {
-            let above = raw_open::again_above(below, top.bounds.depth - bounds.depth);
-            let is_same = |dir: &OwnedFd| identity.confirm(dir.as_fd(), options.same_mount).is_ok();
-            if let Some(dir) = above.ok().filter(is_same) {
-                return Ok(dir);
-            }
+        let above = below
+            .filter(|_| !links.is_between(bounds.depth, top.bounds.depth))
+            .and_then(|dir| raw_open::again_above(dir, top.bounds.depth - bounds.depth).ok())
+            .filter(|dir| identity.confirm(dir.as_fd(), options.same_mount).is_ok());
+        if let Some(dir) = above {
+            return Ok(dir);
         }
         let is_below = |dead_end: &DeadEnd| dead_end.name_end <= bounds.path_end;
         if let Some(DeadEnd { errno, .. }) = dead_end.filter(is_below) {
