@@ -67,7 +67,7 @@ impl<T: Work> Cursor<T> {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
-            opener: Opener::new(&options),
+            opener: Opener::new(options),
             roots: Roots::default(),
             root_parent: None,
             stack: Stack::new(options.max_open),

@@ -25,10 +25,7 @@ use std::sync::Arc;
 /// A way to open the directories below a root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
-    /// Whether the walk stays on one mount.
-    same_mount: bool,
-    /// The additional flags of the [`Options`].
-    flags: OFlags,
+    options: Options,
     /// Whether the kernel has `openat2`. `false` before Linux 5.6 and under some seccomp filters.
     /// The filters of Android kill the process, so on Android `openat2` is never called.
     pub(crate) has_openat2: bool,
@@ -116,10 +113,8 @@ impl OpenDir {
 }
 
 impl Opener {
-    pub(crate) fn new(options: &Options) -> Self {
-        let Options { same_mount, flags, .. } = *options;
-        let has_openat2 = !cfg!(target_os = "android");
-        Self { same_mount, flags, has_openat2, is_openat2_proven: false }
+    pub(crate) fn new(options: Options) -> Self {
+        Self { options, has_openat2: !cfg!(target_os = "android"), is_openat2_proven: false }
     }
 
     /// Opens `name`, a directory in `dir` that is on the same mount. `end_marker` is the marker of
@@ -133,7 +128,7 @@ impl Opener {
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
-            match raw_open::below_on_mount(dir, name, self.flags) {
+            match raw_open::below_on_mount(dir, name, self.options.flags) {
                 Err(errno) if self.may_be_refused(dir, errno) => {}
                 opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
             }
@@ -156,7 +151,7 @@ impl Opener {
 
     #[cold]
     fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.options.flags)?;
         self.has_openat2 = false; // `openat` works, so only `openat2` was refused
         self.check_mount(dir, opened.as_fd()).map(|()| opened)
     }
@@ -164,14 +159,14 @@ impl Opener {
     /// Returns the directory `name` in `dir`, after [`open`](Self::open) returned `opened`. Returns
     /// `EXDEV` for another mount under `same_mount`.
     pub(crate) fn examine(
-        self,
+        &self,
         opened: Result<OpenDir, Errno>,
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
-        let flags = raw_open::NOFOLLOW | self.flags;
+        let flags = raw_open::NOFOLLOW | self.options.flags;
         let found = match opened {
-            Err(Errno::XDEV) if self.same_mount => {
+            Err(Errno::XDEV) if self.options.same_mount => {
                 // Not a mount point, so `EXDEV` is the answer of the file system, or was a mount
                 // point then. If something is mounted over `path` meanwhile, `.` is still below it.
                 let path = self.open_path(dir, name)?;
@@ -185,8 +180,8 @@ impl Opener {
     }
 
     /// Opens `name` in `dir` with `O_PATH`. Returns `EXDEV` for another mount under `same_mount`.
-    fn open_path(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        if self.same_mount && self.is_openat2_proven {
+    fn open_path(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        if self.options.same_mount && self.is_openat2_proven {
             // Unlike `openat`, this does not mount an automount point.
             return raw_open::below_on_mount(dir, name, OFlags::PATH);
         }
@@ -197,20 +192,21 @@ impl Opener {
     /// Opens the directory to which `name` in `dir` leads, even through a symbolic link. Returns
     /// `EXDEV` for another mount under `same_mount`.
     pub(crate) fn follow(
-        self,
+        &self,
         dir: BorrowedFd<'_>,
         end_marker: EndMarker,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
-        let open = |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.flags | extra);
+        let open =
+            |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.options.flags | extra);
         let found = OpenDir::open(open, |target| end_marker.of_target(dir, target))?;
         self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }
 
     /// Returns `EXDEV` if `child` is on another mount than `dir` under `same_mount`.
-    fn check_mount(self, dir: BorrowedFd<'_>, child: BorrowedFd<'_>) -> Result<(), Errno> {
+    fn check_mount(&self, dir: BorrowedFd<'_>, child: BorrowedFd<'_>) -> Result<(), Errno> {
         let mount = |dir| Identity::of(dir).map(|identity| identity.mount);
-        let is_entered = !self.same_mount || mount(dir)? == mount(child)?;
+        let is_entered = !self.options.same_mount || mount(dir)? == mount(child)?;
         if is_entered { Ok(()) } else { Err(Errno::XDEV) }
     }
 }
