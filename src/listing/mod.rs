@@ -75,8 +75,8 @@ pub struct Listing {
     pub(crate) mask: Option<StatxFlags>,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
-    /// Whether the directory was removed.
-    removed: bool,
+    /// How reading ended.
+    pub(crate) phase: Phase,
 }
 
 /// The part of a listing's memory that is in use.
@@ -334,7 +334,7 @@ impl Listing {
         }
         // Even after an error, the entries that were read before the error are sorted.
         self.sort(above.entries);
-        self.removed = filled? == Phase::Removed;
+        self.phase = filled?;
         Ok(())
     }
 
@@ -492,7 +492,7 @@ impl Listing {
         self.extent = above;
         self.arena.answers.truncate(above.answers);
         self.type_error = None;
-        self.removed = false;
+        self.phase = Phase::Ended;
     }
 
     /// Returns the number of bytes behind the records.
@@ -565,7 +565,7 @@ impl Listing {
     /// Tells whether the directory was removed before or while it was read, so that some of its
     /// entries may be missing: see [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
-        self.removed
+        self.phase == Phase::Removed
     }
 
     /// Counts the entries.
@@ -758,7 +758,7 @@ impl ReadDir {
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let directory = Directory { fd, ..directory };
         let read = listing.read_known(directory, end_marker, false);
-        self.phase = Phase::ended(listing.is_removed());
+        self.phase = listing.phase;
         read
     }
 }

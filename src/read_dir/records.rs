@@ -32,8 +32,9 @@ pub(crate) struct Records<'a> {
 
 /// The phase of reading a directory. The reader keeps it, because its memory may change from batch
 /// to batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
+    #[default]
     Reading,
     /// The first batch was empty: the directory is empty and has no dots, or the position was at
     /// the end.
@@ -185,13 +186,6 @@ impl<'a> Records<'a> {
         self.last = Last::default();
         *phase = Phase::Reading;
         Ok(())
-    }
-}
-
-impl Phase {
-    /// Returns the phase of a directory that another reader has read to its end.
-    pub(crate) fn ended(removed: bool) -> Self {
-        if removed { Self::Removed } else { Self::Ended }
     }
 }
 

@@ -281,7 +281,7 @@ impl<'a, S> Dir<'a, S> {
         let directory = Directory { fd, ..*directory };
         let enters = self.subdirs.can_enter();
         let result = listing.read_known(directory, records.end_marker, enters);
-        self.entries.phase = Phase::ended(listing.is_removed());
+        self.entries.phase = listing.phase;
         self.subdirs.note_all(listing);
         result
     }
