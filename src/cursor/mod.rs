@@ -288,13 +288,6 @@ impl<T: Work> Cursor<T> {
         self.stack.levels.insert(0, level);
     }
 
-    /// Splits off an equal part of the roots for one of the `threads` that wait. If `is_busy` is
-    /// `true`, this part can include the last root.
-    pub(crate) fn split_off_roots(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
-        let roots = self.roots.split_off(threads, is_busy)?;
-        Some(Self { roots, ..Self::new(self.options) })
-    }
-
     /// Returns a cursor at one of the open levels, for another thread. They share the
     /// descriptor.
     pub(crate) fn split_off_level(&mut self, index: usize, remaining: T) -> Option<Self> {

@@ -43,8 +43,10 @@ impl<S: Clone> Part<S> {
         // Roots first: each is a whole tree, and takes no descriptor.
         if !self.cursor.roots.is_empty() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
-            if let Some(cursor) = self.cursor.split_off_roots(threads, shallowest.is_some()) {
-                return Some(Self { cursor, ..Self::new(self.cursor.options, root_state) });
+            if let Some(roots) = self.cursor.roots.split_off(threads, shallowest.is_some()) {
+                let mut part = Self::new(self.cursor.options, root_state);
+                part.cursor.roots = roots;
+                return Some(part);
             }
         }
         self.split_off_names(shallowest?, threads)
