@@ -2,7 +2,7 @@
 //! which directory comes next, nor how a directory is opened.
 
 use super::dir_entry::DirEntry;
-use super::part::{LevelWork, Part, Visit};
+use super::part::{LevelWork, Part};
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
@@ -76,7 +76,7 @@ impl<'a, S> Dir<'a, S> {
         let Cursor { options, root_parent, stack, links, path, unreadable, .. } = cursor;
         let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
         let bounds = top.bounds;
-        let is_second_visit = top.remaining.visit == Visit::Second;
+        let is_second_visit = top.remaining.is_second_visit;
         let parent = match above.last() {
             _ if !is_second_visit => None,
             _ if bounds.depth == 0 => root_parent.as_deref().map(AsFd::as_fd),

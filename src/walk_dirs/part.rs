@@ -61,7 +61,8 @@ pub(crate) struct Part<S> {
 
 /// The work that remains at a level.
 pub(crate) struct LevelWork<S> {
-    pub(crate) visit: Visit,
+    /// Whether the level is visited for the second time.
+    pub(crate) is_second_visit: bool,
     /// The offset in [`Pending`] at which the names of the level start.
     pub(crate) names_start: usize,
     /// The offset in [`Pending`] at which the next name to enter starts.
@@ -70,15 +71,6 @@ pub(crate) struct LevelWork<S> {
     pub(crate) shared: Option<Arc<SharedLevel<S>>>,
     /// The caller's state.
     pub(crate) state: S,
-}
-
-/// The last visit made to a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visit {
-    /// The only one: without second visits.
-    Only,
-    First,
-    Second,
 }
 
 impl<S> Work for LevelWork<S> {
@@ -90,9 +82,8 @@ impl<S> Work for LevelWork<S> {
 impl<S> LevelWork<S> {
     /// Creates the work of a level whose names will start at this offset.
     #[inline]
-    pub(crate) fn new(second_visits: bool, names_start: usize, state: S) -> Self {
-        let visit = if second_visits { Visit::First } else { Visit::Only };
-        Self { visit, names_start, next_start: names_start, shared: None, state }
+    pub(crate) fn new(names_start: usize, state: S) -> Self {
+        Self { is_second_visit: false, names_start, next_start: names_start, shared: None, state }
     }
 
     /// Passes the name that ends at this offset, whether its directory could be opened or not.
@@ -213,7 +204,7 @@ impl<S: Clone> Part<S> {
                 if self.descend()? {
                     return Ok(true);
                 }
-            } else if top.remaining.visit == Visit::First {
+            } else if self.cursor.options.second_visits && !top.remaining.is_second_visit {
                 if self.begin_second_visit()? {
                     return Ok(true);
                 }
@@ -228,8 +219,7 @@ impl<S: Clone> Part<S> {
     #[cold]
     fn open_root(&mut self) -> Result<bool, Error> {
         let Self { cursor, root_state, .. } = self;
-        let second_visits = cursor.options.second_visits;
-        cursor.open_root(|| LevelWork::new(second_visits, 0, root_state.clone()))
+        cursor.open_root(|| LevelWork::new(0, root_state.clone()))
     }
 
     /// Opens the first pending directory of the current one.
@@ -252,7 +242,7 @@ impl<S: Clone> Part<S> {
         // The last child replaces its parent and inherits its state, unless the parent has a second
         // visit.
         if end == pending.len()
-            && parent.visit == Visit::Only
+            && !cursor.options.second_visits
             && cursor.stack.closed_level_above().is_none()
         {
             pending.truncate(parent.names_start);
@@ -261,8 +251,7 @@ impl<S: Clone> Part<S> {
         } else {
             let state = parent.state.clone(); // first: if it panics, nothing is lost
             cursor.stack.top_mut().remaining.pass_name(pending, end);
-            let work = LevelWork::new(cursor.options.second_visits, pending.len(), state);
-            cursor.push(child, work);
+            cursor.push(child, LevelWork::new(pending.len(), state));
         }
         Ok(true)
     }
@@ -296,7 +285,7 @@ impl<S: Clone> Part<S> {
             return Ok(false);
         }
         let work = &mut self.cursor.stack.top_mut().remaining;
-        work.visit = Visit::Second;
+        work.is_second_visit = true;
         work.next_start = work.names_start;
         // Names that were split off may still be there.
         self.subdirs.pending.truncate(work.names_start);
@@ -325,7 +314,7 @@ impl<S: Clone> Part<S> {
         // turn when it leaves that level.
         if let Some((parent, state)) = shared.parent.take().zip(parent_state) {
             let level = parent.level;
-            let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
+            let work = LevelWork { shared: Some(parent), ..LevelWork::new(0, state) };
             self.cursor.insert_level_above(level, work);
         }
         let result = self.reopen_parent();

@@ -90,7 +90,7 @@ impl<S: Clone> Part<S> {
         }
         let state = level.remaining.state.clone();
         let root_state = self.root_state.clone();
-        let work = LevelWork::new(self.cursor.options.second_visits, 0, state);
+        let work = LevelWork::new(0, state);
         let mut cursor = self.cursor.split_off_level(index, work)?;
         // From now on the last thread at the level makes the second visit.
         if self.cursor.options.second_visits {
