@@ -82,12 +82,10 @@ impl Pending {
     /// the names after them. Returns the new `next_start`.
     #[inline]
     pub(crate) fn remove_finished(&mut self, names_start: usize, next_start: usize) -> usize {
-        let rest_len = self.bytes.len() - next_start;
-        if next_start - names_start <= rest_len {
+        if next_start - names_start <= self.bytes.len() - next_start {
             return next_start;
         }
-        self.bytes.copy_within(next_start.., names_start);
-        self.bytes.truncate(names_start + rest_len);
+        self.bytes.drain(names_start..next_start);
         names_start
     }
 
@@ -97,11 +95,16 @@ impl Pending {
     }
 
     /// Keeps the names from the offset `start` on for which `is_kept` returns `true`.
-    pub(crate) fn retain(&mut self, mut start: usize, mut is_kept: impl FnMut(EntryState) -> bool) {
+    pub(crate) fn retain(
+        &mut self,
+        mut start: usize,
+        mut is_kept: impl FnMut(PendingName<'_>) -> bool,
+    ) {
         let mut kept_end = start;
         while start < self.bytes.len() {
-            let PendingName { state, end, .. } = self.get(start);
-            if is_kept(state) {
+            let name = self.get(start);
+            let end = name.end;
+            if is_kept(name) {
                 self.bytes.copy_within(start..end, kept_end);
                 kept_end += end - start;
             }

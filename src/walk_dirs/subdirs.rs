@@ -16,8 +16,9 @@ use crate::read_dir::entry::{Entry, query_type};
 use rustix::fd::BorrowedFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::io;
+use std::{io, mem};
 
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the
 /// levels above.
@@ -43,8 +44,8 @@ pub(crate) struct Subdirs {
     /// Whether the current directory has yielded an entry.
     pub(crate) has_yielded: bool,
     /// The names that the caller has queried, skipped or followed before the directory was read
-    /// again, sorted.
-    updated: Vec<(CString, EntryState)>,
+    /// again.
+    updated: BTreeMap<CString, EntryState>,
 }
 
 /// The subdirectories that the walk may enter.
@@ -115,10 +116,11 @@ impl Subdirs {
 
     fn note_name(&mut self, state: EntryState, name: &CStr) {
         if self.candidates == Candidates::Yielded {
+            let state = self.updated.get(name).copied().unwrap_or(state);
             self.last_start = self.pending.len();
             self.pending.push(state, name.to_bytes());
             // A link is pending only until it is known whether it is followed.
-            self.is_unresolved |= !state.can_be_directory();
+            self.is_unresolved |= !state.is_entered();
             self.is_last_unknown = state.is_unknown();
         }
     }
@@ -206,41 +208,25 @@ impl Subdirs {
     }
 
     /// Removes the names of the current directory, because its entries are noted again from the
-    /// first one. Notes those that the caller has queried, skipped or followed.
+    /// first one. Those that the caller has queried, skipped or followed keep their states.
     pub(crate) fn begin_again(&mut self) {
-        self.is_last_unknown = false;
         let Self { pending, level_start, updated, .. } = self;
-        let mut start = *level_start;
-        while start < pending.len() {
-            let PendingName { state, name, end } = pending.get(start);
+        pending.retain(*level_start, |PendingName { state, name, .. }| {
             if state.is_updated() {
-                updated.push((name.to_owned(), state));
+                updated.insert(name.to_owned(), state);
             }
-            start = end;
-        }
-        pending.truncate(*level_start);
-        updated.sort_by(|a, b| a.0.cmp(&b.0));
-        self.is_unresolved |= !updated.is_empty();
+            false
+        });
+        self.is_last_unknown = false;
+        self.is_unresolved |= !self.updated.is_empty();
     }
 
     /// Reduces the names of the current directory to those that the walk enters.
     #[cold]
     pub(crate) fn resolve(&mut self) {
-        if !self.is_unresolved {
-            return;
+        if mem::take(&mut self.is_unresolved) {
+            self.updated.clear();
+            self.pending.retain(self.level_start, |name| name.state.is_entered());
         }
-        let Self { pending, level_start, updated, .. } = self;
-        let mut start = *level_start;
-        while start < pending.len() && !updated.is_empty() {
-            let PendingName { name, end, .. } = pending.get(start);
-            let found = updated.binary_search_by(|(updated, _)| (**updated).cmp(name));
-            if let Ok(index) = found {
-                pending.set_state(start, updated[index].1);
-            }
-            start = end;
-        }
-        updated.clear();
-        pending.retain(*level_start, EntryState::is_entered);
-        self.is_unresolved = false;
     }
 }
