@@ -260,16 +260,11 @@ impl<S: Clone> Part<S> {
     /// lost, its names cannot be opened any more.
     #[cold]
     fn reopen_parent(&mut self) -> Result<(), Error> {
-        let Self { cursor, subdirs, .. } = self;
         let lose = |[parent, top]: [&mut LevelWork<S>; 2]| {
-            let names_start = parent.names_start;
-            subdirs.pending.truncate(names_start);
-            parent.next_start = names_start;
-            top.names_start = names_start;
-            top.next_start = names_start;
+            parent.next_start = top.names_start;
             parent.shared.as_ref().is_none_or(|shared| !shared.is_lost.swap(true, Relaxed))
         };
-        cursor.reopen_level_above(lose)
+        self.cursor.reopen_level_above(lose)
     }
 
     /// Prepares the second visit of the current directory, with its parent open. If other threads
