@@ -41,7 +41,7 @@ pub(crate) struct Arena {
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     /// The start of the entry's [`Span`].
-    name_start: usize,
+    pub(crate) name_start: usize,
     pub(crate) asked: StatxFlags,
     pub(crate) statx: Statx,
 }
@@ -137,18 +137,6 @@ impl Arena {
     #[inline]
     pub(crate) fn d_type(&self, span: Span) -> FileType {
         kept_type(self.memory[span.start() - 1])
-    }
-
-    /// Keeps the answer to a query of the last records.
-    pub(crate) fn push_answer(
-        &mut self,
-        span: Span,
-        asked: StatxFlags,
-        statx: Statx,
-    ) -> io::Result<()> {
-        self.answers.try_reserve(1)?;
-        self.answers.push(Answer { name_start: span.start(), asked, statx });
-        Ok(())
     }
 
     /// Returns the answer to the query of an entry.

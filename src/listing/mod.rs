@@ -86,8 +86,6 @@ pub(crate) struct Extent {
     pub(crate) entries: usize,
     /// The offset in the arena at which their records end.
     records_end: usize,
-    /// The number of answers to queries.
-    answers: usize,
 }
 
 /// A directory to read, and what is known about it.
@@ -249,7 +247,6 @@ impl Listing {
         let end = Extent {
             entries: above.entries + spans.len(),
             records_end: above.records_end + records.len(),
-            answers: above.answers + answers.len(),
         };
         grow(&mut self.arena.memory, end.records_end)?;
         self.grow(end.entries)?;
@@ -376,7 +373,7 @@ impl Listing {
         least: usize,
     ) -> io::Result<Phase> {
         let mut phase = Phase::Reading;
-        let Extent { entries, records_end, answers } = self.extent;
+        let Extent { entries, records_end } = self.extent;
         let memory_len = self.arena.memory.len();
         let room = self.arena.make_room(records_end, batch, least)?;
         // New memory gets a span for each name that fits into it, so that the loop below never
@@ -420,7 +417,7 @@ impl Listing {
                 end.wrapping_sub(records_end) <= room,
                 "BUG: names are not in the memory of the listing"
             );
-            *extent = Extent { entries: entries + count, records_end: end, answers };
+            *extent = Extent { entries: entries + count, records_end: end };
         }
         if ask_types != AskTypes::No || self.mask.is_some() || self.order == Order::Path {
             self.query_batch(entries, dir, ask_types)?;
@@ -472,8 +469,8 @@ impl Listing {
                 Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
             }
             if let (Some(statx), Some(_)) = (statx, mask) {
-                self.arena.push_answer(span, asked, statx)?;
-                self.extent.answers += 1;
+                self.arena.answers.try_reserve(1)?;
+                self.arena.answers.push(Answer { name_start: span.start(), asked, statx });
             }
         }
         Ok(())
@@ -490,7 +487,9 @@ impl Listing {
     #[inline]
     pub(crate) fn truncate(&mut self, above: Extent) {
         self.extent = above;
-        self.arena.answers.truncate(above.answers);
+        let is_above = |answer: &Answer| answer.name_start < above.records_end;
+        let answer_count = self.arena.answers.partition_point(is_above);
+        self.arena.answers.truncate(answer_count);
         self.type_error = None;
         self.phase = Phase::Ended;
     }
@@ -503,7 +502,7 @@ impl Listing {
     /// Removes the entries behind `above` except the last one.
     #[cold]
     pub(crate) fn keep_last(&mut self, above: Extent) {
-        let Extent { entries, records_end, .. } = self.extent;
+        let Extent { entries, records_end } = self.extent;
         let last = self.spans[entries - 1];
         let answer = self.arena.answer(last).copied();
         let (start, to) = (last.start() - HEADER, above.records_end);
@@ -511,11 +510,7 @@ impl Listing {
         self.arena.memory.copy_within(start..records_end, to);
         self.spans[above.entries] = Span::new(to + HEADER, last.len());
         self.arena.answers.extend(answer.map(|answer| answer.moved(to, start)));
-        self.extent = Extent {
-            entries: above.entries + 1,
-            records_end: to + records_end - start,
-            answers: self.arena.answers.len(),
-        };
+        self.extent = Extent { entries: above.entries + 1, records_end: to + records_end - start };
     }
 
     /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. If it
