@@ -494,11 +494,6 @@ impl Listing {
         self.phase = Phase::Ended;
     }
 
-    /// Returns the number of bytes behind the records.
-    pub(crate) fn room(&self) -> usize {
-        self.arena.memory.len() - self.extent.records_end
-    }
-
     /// Removes the entries behind `above` except the last one.
     #[cold]
     pub(crate) fn keep_last(&mut self, above: Extent) {
@@ -513,17 +508,13 @@ impl Listing {
         self.extent = Extent { entries: above.entries + 1, records_end: to + records_end - start };
     }
 
-    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. If it
-    /// `is_whole`, the batch has no less. Returns whether the directory has more.
+    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. Returns
+    /// whether the directory has more.
     #[inline(always)]
-    pub(crate) fn read_part(
-        &mut self,
-        source: Source<'_>,
-        batch: usize,
-        is_whole: bool,
-    ) -> io::Result<bool> {
-        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth.
-        let least = if is_whole { batch } else { batch / 2 };
+    pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize) -> io::Result<bool> {
+        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first
+        // batches of a small directory fit into what memory there is.
+        let least = if batch == FIRST_BATCH { batch / 2 } else { batch };
         let (entries, mut phase) = (self.extent.entries, Phase::Reading);
         while phase == Phase::Reading && self.extent.entries == entries {
             phase = self.read_batch(source, batch, least)?;

@@ -410,16 +410,14 @@ impl Walk {
             }
             Rest::Unread { batch, mask } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
-                let is_full = listing.room() < if batch == FIRST_BATCH { batch / 2 } else { batch };
-                let mut next_batch = batch;
-                if is_full {
+                if batch > FIRST_BATCH {
                     listing.keep_last(above);
                     remaining.next = above.entries;
-                    next_batch = MAX_STREAM_BATCH.min(2 * batch);
                 }
                 let source = Source::in_parts(directory.fd, end_marker);
+                let read = listing.read_part(source, batch);
                 // An error comes after the entries before it.
-                Rest::after(listing.read_part(source, next_batch, is_full), next_batch, mask)
+                Rest::after(read, MAX_STREAM_BATCH.min(2 * batch), mask)
             }
         };
         remaining.end = listing.extent;
@@ -493,7 +491,7 @@ impl Walk {
             None if ahead.is_none() && listing.order() == Order::Unsorted => {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);
-                let read = listing.read_part(source, FIRST_BATCH, false);
+                let read = listing.read_part(source, FIRST_BATCH);
                 remaining.rest = Rest::after(read, FIRST_BATCH, listing.mask);
                 Ok(())
             }
