@@ -116,7 +116,8 @@ struct State {
 
 /// Some siblings that are pending, or one directory that is begun or done.
 struct Item {
-    siblings: Arc<Siblings>,
+    parent: Arc<AheadDir>,
+    /// Its place among the children of `parent`.
     range: Range<usize>,
     progress: Progress,
 }
@@ -126,13 +127,6 @@ enum Progress {
     Begun,
     /// `None` if opening or reading it failed.
     Done(Option<AheadRead>),
-}
-
-/// The directories in a directory, in the order of the walk.
-struct Siblings {
-    parent: Arc<AheadDir>,
-    depth: usize,
-    children: Vec<AheadChild>,
 }
 
 /// A directory among its siblings.
@@ -156,6 +150,10 @@ struct AheadDir {
     fd: OwnedFd,
     end_marker: EndMarker,
     _token: Arc<()>,
+    /// The depth of its children.
+    child_depth: usize,
+    /// The directories in it that come next, in the order of the walk.
+    children: Vec<AheadChild>,
 }
 
 /// A directory that was read ahead.
@@ -166,7 +164,7 @@ struct AheadRead {
 
 /// A directory to read.
 struct Job {
-    siblings: Arc<Siblings>,
+    parent: Arc<AheadDir>,
     index: usize,
 }
 
@@ -254,15 +252,16 @@ impl Drop for ReadAhead {
 }
 
 impl Item {
-    fn pending(siblings: Siblings) -> Self {
-        let range = 0..siblings.children.len();
-        Self { siblings: Arc::new(siblings), range, progress: Progress::Pending }
+    /// Returns the children of `parent`, if there are any.
+    fn pending(parent: Arc<AheadDir>) -> Option<Self> {
+        let range = 0..parent.children.len();
+        (!range.is_empty()).then_some(Self { parent, range, progress: Progress::Pending })
     }
 
     /// Returns the place of its first directory.
     fn place(&self) -> Place {
-        let Siblings { depth, children, .. } = &*self.siblings;
-        Place { depth: *depth, following_count: children[self.range.start].following_count }
+        let AheadDir { child_depth, children, .. } = &*self.parent;
+        Place { depth: *child_depth, following_count: children[self.range.start].following_count }
     }
 
     fn is_pending(&self) -> bool {
@@ -274,27 +273,21 @@ impl Item {
     }
 }
 
-impl Siblings {
-    /// Returns the directories among these entries, or `None` if no entry is a directory.
-    fn new(
-        listing: &Listing,
-        range: Range<usize>,
-        depth: usize,
-        parent: Arc<AheadDir>,
-    ) -> Option<Self> {
+impl AheadChild {
+    /// Returns the directories among these entries.
+    fn among(listing: &Listing, range: Range<usize>) -> Vec<Self> {
         let end = range.end;
         let child = |index| {
             #[cfg(test)]
             tests::LOOKED_AT.with(|count| count.set(count.get() + 1));
             let entry = listing.get(index).expect("BUG: an entry is missing");
             let state = EntryState::from_type(entry.d_type());
-            state.is_some_and(EntryState::can_be_directory).then(|| AheadChild {
+            state.is_some_and(EntryState::can_be_directory).then(|| Self {
                 name: entry.name_cstr().to_owned(),
                 following_count: end - 1 - index,
             })
         };
-        let children: Vec<_> = range.filter_map(child).collect();
-        (!children.is_empty()).then(|| Self { parent, depth, children })
+        range.filter_map(child).collect()
     }
 }
 
@@ -355,17 +348,17 @@ impl State {
     }
 
     /// Notes the end of a job, unless the walk has passed the directory.
-    fn finish(&mut self, job: &Job, done: Option<(AheadRead, Option<Siblings>)>) {
+    fn finish(&mut self, job: &Job, read: Option<AheadRead>) {
         let is_it = |item: &Item| {
-            Arc::ptr_eq(&item.siblings, &job.siblings)
+            Arc::ptr_eq(&item.parent, &job.parent)
                 && item.range.start == job.index
                 && item.is_begun()
         };
         let Some(index) = self.list.iter().position(is_it) else { return };
-        let (read, below) = done.unzip();
+        let below = read.as_ref().and_then(|read| Item::pending(Arc::clone(&read.dir)));
         self.list[index].progress = Progress::Done(read);
-        if let Some(below) = below.flatten() {
-            self.list.insert(index + 1, Item::pending(below));
+        if let Some(below) = below {
+            self.list.insert(index + 1, below);
         }
     }
 }
@@ -507,41 +500,35 @@ impl Shared {
         let index = state.first_pending().filter(|_| self.is_worthwhile())?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
-        let (siblings, start) = (Arc::clone(&item.siblings), item.range.start);
+        let (parent, start) = (Arc::clone(&item.parent), item.range.start);
         if item.range.len() == 1 {
             item.progress = Progress::Begun;
         } else {
             item.range.start += 1;
             let range = start..start + 1;
-            let begun = Item { siblings: Arc::clone(&siblings), range, progress: Progress::Begun };
+            let begun = Item { parent: Arc::clone(&parent), range, progress: Progress::Begun };
             state.list.insert(index, begun);
         }
-        Some((Job { siblings, index: start }, token))
+        Some((Job { parent, index: start }, token))
     }
 
-    /// Opens and reads a directory. Returns the directories in it, too. `token` counts the
-    /// descriptor.
-    fn read(
-        &self,
-        listing: &mut Listing,
-        job: &Job,
-        token: Arc<()>,
-    ) -> Option<(AheadRead, Option<Siblings>)> {
-        let Siblings { parent, depth, children } = &*job.siblings;
-        let (name, end_marker) = (&children[job.index].name, parent.end_marker);
-        let found = raw_open::below_on_mount(parent.fd.as_fd(), name, self.options.options.flags);
+    /// Opens and reads a directory. `token` counts the descriptor.
+    fn read(&self, listing: &mut Listing, job: &Job, token: Arc<()>) -> Option<AheadRead> {
+        let AheadDir { fd, end_marker, child_depth: depth, children, .. } = &*job.parent;
+        let (name, flags) = (&children[job.index].name, self.options.options.flags);
+        let found = raw_open::below_on_mount(fd.as_fd(), name, flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
         let fd = found.ok()?;
         let enters = self.options.options.enters_below(*depth);
-        let source = Source::whole(fd.as_fd(), end_marker, enters);
+        let source = Source::whole(fd.as_fd(), *end_marker, enters);
         let read = listing.read_behind(Extent::default(), source);
         read.ok().filter(|()| !listing.is_removed())?;
-        let dir = Arc::new(AheadDir { fd, end_marker, _token: token });
         let range = if enters { 0..listing.len() } else { 0..0 };
-        let below = Siblings::new(listing, range, depth + 1, Arc::clone(&dir));
-        Some((AheadRead { dir, content: listing.content() }, below))
+        let (child_depth, children) = (depth + 1, AheadChild::among(listing, range));
+        let dir = AheadDir { fd, end_marker: *end_marker, _token: token, child_depth, children };
+        Some(AheadRead { dir: Arc::new(dir), content: listing.content() })
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, if calls wait
@@ -553,17 +540,18 @@ impl Shared {
         listing: &Listing,
     ) -> bool {
         let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
-        let (depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
+        let (child_depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
         if !self.is_worthwhile() || range.is_empty() {
             return false;
         }
-        let is_below = |item: &&Item| item.place().depth > depth;
+        let is_below = |item: &&Item| item.place().depth > child_depth;
         let index = state.list.iter().take_while(is_below).count();
         let Some(token) = self.reserve_descriptor(state, index) else { return false };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return false };
-        let parent = AheadDir { fd, end_marker: *end_marker, _token: token };
-        if let Some(siblings) = Siblings::new(listing, range, depth, Arc::new(parent)) {
-            state.list.insert(index, Item::pending(siblings));
+        let (end_marker, children) = (*end_marker, AheadChild::among(listing, range));
+        let parent = AheadDir { fd, end_marker, _token: token, child_depth, children };
+        if let Some(siblings) = Item::pending(Arc::new(parent)) {
+            state.list.insert(index, siblings);
         }
         true
     }
@@ -574,7 +562,7 @@ mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
         FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Progress, ReadAhead, Relaxed,
-        Siblings, WalkOptions, next_budget,
+        WalkOptions, next_budget,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -586,20 +574,23 @@ mod tests {
         pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 
-    fn dir(ahead: &ReadAhead) -> Arc<AheadDir> {
+    /// A directory with another one in it.
+    fn dir(ahead: &ReadAhead, child_depth: usize, following_count: usize) -> AheadDir {
         let (fd, end_marker) = (crate::open("/").unwrap(), EndMarker::NONE);
-        Arc::new(AheadDir { fd, end_marker, _token: Arc::clone(&ahead.shared.open_token) })
+        let children = vec![AheadChild { name: c"n".to_owned(), following_count }];
+        let token = Arc::clone(&ahead.shared.open_token);
+        AheadDir { fd, end_marker, _token: token, child_depth, children }
     }
 
     /// A directory in one of its own.
     fn item(ahead: &ReadAhead, depth: usize, following_count: usize, progress: Progress) -> Item {
-        let children = vec![AheadChild { name: c"n".to_owned(), following_count }];
-        let siblings = Siblings { parent: dir(ahead), depth, children };
-        Item { progress, ..Item::pending(siblings) }
+        let parent = Arc::new(dir(ahead, depth, following_count));
+        Item { progress, ..Item::pending(parent).unwrap() }
     }
 
     fn done(ahead: &ReadAhead) -> Progress {
-        Progress::Done(Some(AheadRead { dir: dir(ahead), content: Listing::new().content() }))
+        let dir = Arc::new(dir(ahead, 1, 0));
+        Progress::Done(Some(AheadRead { dir, content: Listing::new().content() }))
     }
 
     fn options(threads: usize) -> WalkOptions {
@@ -728,13 +719,12 @@ mod tests {
         for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
             let ahead = ReadAhead::new(options(1).max_depth(max_depth));
             let fd = crate::open(made.path()).unwrap();
-            let parent = Arc::new(AheadDir { fd, ..Arc::into_inner(dir(&ahead)).unwrap() });
-            let children = vec![AheadChild { name: c"n".to_owned(), following_count: 0 }];
-            let siblings = Arc::new(Siblings { parent, depth: 1, children });
+            let parent = Arc::new(AheadDir { fd, ..dir(&ahead, 1, 0) });
             let token = Arc::clone(&ahead.shared.open_token);
-            let job = Job { siblings, index: 0 };
-            let (_, below) = ahead.shared.read(&mut Listing::new(), &job, token).unwrap();
-            assert_eq!(below.map(|below| below.depth), below_depth, "to depth {max_depth}");
+            let job = Job { parent, index: 0 };
+            let read = ahead.shared.read(&mut Listing::new(), &job, token).unwrap();
+            let below = Item::pending(read.dir).map(|below| below.place().depth);
+            assert_eq!(below, below_depth, "to depth {max_depth}");
         }
     }
 
