@@ -126,13 +126,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A copy of the entries of a [`Listing`], without unused memory.
-pub(crate) struct Content {
-    records: Box<[u8]>,
-    spans: Box<[Span]>,
-    answers: Box<[Answer]>,
-}
-
 /// The order in which the entries of a directory are sorted.
 ///
 /// A [`Listing`] sorts by [`Bytes`](Self::Bytes), unless [`Listing::with_order`] says otherwise. A
@@ -227,34 +220,30 @@ impl Listing {
         self
     }
 
-    /// Returns a copy of the entries.
-    pub(crate) fn content(&self) -> Content {
-        Content {
-            records: self.arena.memory[..self.extent.records_end].into(),
-            spans: self.spans().into(),
-            answers: self.arena.answers[..].into(),
-        }
+    /// Returns a copy of the entries, without unused memory.
+    pub(crate) fn compact_copy(&self) -> Self {
+        let memory = self.arena.memory[..self.extent.records_end].to_vec();
+        let arena = Arena { memory, answers: self.arena.answers.clone(), ..Arena::default() };
+        let (spans, extent, order) = (self.spans().to_vec(), self.extent, self.order);
+        Self { arena, spans, extent, order, ..Self::default() }
     }
 
-    /// Copies the entries that another listing has read, in the same order, behind the entries up
-    /// to `above`.
-    pub(crate) fn append(
-        &mut self,
-        above: Extent,
-        Content { records, spans, answers }: &Content,
-    ) -> io::Result<()> {
+    /// Copies the entries of another listing, in their order, behind the entries up to `above`.
+    pub(crate) fn append(&mut self, above: Extent, other: &Self) -> io::Result<()> {
         self.truncate(above);
+        let Self { arena, extent, .. } = other;
         let end = Extent {
-            entries: above.entries + spans.len(),
-            records_end: above.records_end + records.len(),
+            entries: above.entries + extent.entries,
+            records_end: above.records_end + extent.records_end,
         };
         grow(&mut self.arena.memory, end.records_end)?;
         self.grow(end.entries)?;
-        self.arena.answers.try_reserve(answers.len())?;
-        let moved = answers.iter().map(|answer| answer.moved(above.records_end, 0));
+        self.arena.answers.try_reserve(arena.answers.len())?;
+        let moved = arena.answers.iter().map(|answer| answer.moved(above.records_end, 0));
         self.arena.answers.extend(moved);
-        self.arena.memory[above.records_end..end.records_end].copy_from_slice(records);
-        for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
+        self.arena.memory[above.records_end..end.records_end]
+            .copy_from_slice(&arena.memory[..extent.records_end]);
+        for (to, span) in self.spans[above.entries..].iter_mut().zip(other.spans()) {
             *to = span.moved(above.records_end);
         }
         self.extent = end;

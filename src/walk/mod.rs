@@ -31,7 +31,7 @@ use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::cursor::stack::{Level, Work};
 use crate::error::Error;
-use crate::listing::{Content, Extent, FIRST_BATCH, Listing, Order, Source};
+use crate::listing::{Extent, FIRST_BATCH, Listing, Order, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
 use read_ahead::ReadAhead;
@@ -154,7 +154,7 @@ enum Rest {
     /// Entries that were not read. The next batch has about so many bytes.
     Unread { batch: usize, mask: Option<StatxFlags> },
     /// Entries that were read before the level was closed, and the error that ended reading.
-    Kept(Box<(Content, io::Result<bool>)>),
+    Kept(Box<(Listing, io::Result<bool>)>),
     /// The error that ended reading.
     Error(io::Error),
 }
@@ -198,7 +198,7 @@ impl Work for Remaining {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
             let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| false);
-            self.rest = Rest::Kept(Box::new((listing.content(), read)));
+            self.rest = Rest::Kept(Box::new((listing.compact_copy(), read)));
         }
     }
 }
@@ -460,7 +460,7 @@ impl Walk {
     /// Enters `child`, and appends its entries to the entries of the levels above. Reads them
     /// unless its `content` was read ahead.
     #[inline(always)]
-    fn enter(&mut self, child: OpenDir, content: Option<&Content>) -> Result<(), Error> {
+    fn enter(&mut self, child: OpenDir, content: Option<&Listing>) -> Result<(), Error> {
         let stack = &self.cursor.stack;
         if stack.top().remaining.is_finished() && stack.closed_level_above().is_none() {
             self.cursor.replace_top(child);
@@ -472,7 +472,7 @@ impl Walk {
 
     /// Reads the directory that was just entered.
     #[inline(always)]
-    fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
+    fn read(&mut self, content: Option<&Listing>) -> Result<(), Error> {
         let Self { cursor, listing, ahead, .. } = self;
         let above = end_above(&cursor.stack.levels);
         let top = cursor.stack.top_mut();

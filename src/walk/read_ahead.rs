@@ -31,7 +31,7 @@ use crate::cursor::opener::OpenDir;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
-use crate::listing::{Content, Extent, Limit, Listing, Source};
+use crate::listing::{Extent, Limit, Listing, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
@@ -159,7 +159,7 @@ struct AheadDir {
 /// A directory that was read ahead.
 struct AheadRead {
     dir: Arc<AheadDir>,
-    content: Content,
+    content: Box<Listing>,
 }
 
 /// A directory to read.
@@ -194,7 +194,7 @@ impl ReadAhead {
         cursor: &mut Cursor<Remaining>,
         listing: &Listing,
         can_be_directory: bool,
-    ) -> Option<(OpenDir, Content)> {
+    ) -> Option<(OpenDir, Box<Listing>)> {
         if !cursor.opener.has_openat2 {
             return None; // `openat` would mount automounts that the caller skips
         }
@@ -294,7 +294,7 @@ impl AheadChild {
 impl AheadRead {
     /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
     /// this one.
-    fn hand_over(self) -> Option<(OpenDir, Content)> {
+    fn hand_over(self) -> Option<(OpenDir, Box<Listing>)> {
         let end_marker = self.dir.end_marker;
         let dir = match Arc::try_unwrap(self.dir) {
             Ok(dir) => dir.fd,
@@ -528,7 +528,7 @@ impl Shared {
         let range = if enters { 0..listing.len() } else { 0..0 };
         let (child_depth, children) = (depth + 1, AheadChild::among(listing, range));
         let dir = AheadDir { fd, end_marker: *end_marker, _token: token, child_depth, children };
-        Some(AheadRead { dir: Arc::new(dir), content: listing.content() })
+        Some(AheadRead { dir: Arc::new(dir), content: Box::new(listing.compact_copy()) })
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, if calls wait
@@ -590,7 +590,7 @@ mod tests {
 
     fn done(ahead: &ReadAhead) -> Progress {
         let dir = Arc::new(dir(ahead, 1, 0));
-        Progress::Done(Some(AheadRead { dir, content: Listing::new().content() }))
+        Progress::Done(Some(AheadRead { dir, content: Box::default() }))
     }
 
     fn options(threads: usize) -> WalkOptions {
