@@ -7,5 +7,5 @@ use std as scheduled;
 #[cfg(lendir_shuttle)]
 #[path = "../tests/shuttle/std.rs"]
 mod scheduled;
-pub(crate) use scheduled::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
+pub(crate) use scheduled::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic};
 pub(crate) use scheduled::thread;

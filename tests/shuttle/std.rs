@@ -3,7 +3,7 @@
 
 pub(crate) mod sync {
     use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic};
     use std::ops::Deref;
 
     /// An `Arc` at which the scheduler may switch threads. Shuttle's own is the `Arc` of `std`.
@@ -60,13 +60,29 @@ pub(crate) mod sync {
 
 pub(crate) mod thread {
     use shuttle::rand::{Rng, thread_rng};
-    pub(crate) use shuttle::thread::{JoinHandle, Scope, ScopedJoinHandle, scope, spawn};
+    use shuttle::sync::mpsc;
+    pub(crate) use shuttle::thread::{JoinHandle, Scope, ScopedJoinHandle, spawn};
     use std::io;
     use std::num::NonZero;
     pub(crate) use std::thread::Result;
 
     pub(crate) fn available_parallelism() -> io::Result<NonZero<usize>> {
         Ok(const { NonZero::new(10).unwrap() })
+    }
+
+    /// Same as shuttle's, which wakes the scope's own thread when the last thread in it ends, even
+    /// if the scope's thread waits for something else by then. So one thread stays until `work`
+    /// returns.
+    pub(crate) fn scope<'env, T>(
+        work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    ) -> T {
+        shuttle::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            scope.spawn(move || receiver.recv());
+            let result = work(scope);
+            drop(sender);
+            result
+        })
     }
 
     pub(crate) struct Builder;

@@ -9,11 +9,11 @@ pub use worker::Worker;
 
 use crate::read_dir::buffer::Buffer;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use crate::sync::{Mutex, PoisonError, mpsc, thread};
+use crate::sync::thread;
 use crate::walk_dirs::part::Part;
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use work_queue::{WorkQueue, Workers};
@@ -33,21 +33,11 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
     threads: usize,
     work: impl Fn(&mut Worker<'_, S>) -> R + Sync,
 ) -> Vec<R> {
-    let queue = WorkQueue::new();
-    queue.add_threads(if threads == 0 { MIN_THREADS } else { threads } - 1);
-    let (begun_count, results) = (AtomicUsize::new(0), Mutex::default());
-    let max_open = part.cursor.options.max_open;
-    let open_count = if threads == 0 { MIN_THREADS } else { threads }.saturating_mul(max_open);
-    let all = Threads { queue, is_by_cores: threads == 0, work, begun_count, results, open_count };
-    thread::scope(|scope| {
-        let (sender, started) = mpsc::channel();
-        all.run(scope, &sender, part, buffer);
-        drop(sender); // so `started` ends when the last thread has dropped its own
-        for thread in started {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        }
-    });
-    let mut results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_by_cores = threads == 0;
+    let limit = if is_by_cores { MIN_THREADS } else { threads };
+    let (queue, begun_count) = (WorkQueue::new(limit), AtomicUsize::new(0));
+    // The parts that no thread has popped are dropped here, before a panic is passed on.
+    let mut results = Threads { queue, limit, is_by_cores, work, begun_count }.run(part, buffer);
     results.sort_unstable_by_key(|(index, _)| *index);
     results
         .into_iter()
@@ -56,64 +46,55 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
 }
 
 /// The data that all threads of a walk share.
-struct Threads<S, R, F> {
+struct Threads<S, F> {
     queue: WorkQueue<Part<S>>,
+    /// The most threads that may run, unless there are more cores.
+    limit: usize,
     /// Whether there may be a thread for each core.
     is_by_cores: bool,
     work: F,
     /// The number of threads that have begun.
     begun_count: AtomicUsize,
-    /// The result of each thread, with its index.
-    results: Mutex<Vec<(usize, thread::Result<R>)>>,
-    /// The number of directories that all threads together may hold open.
-    open_count: usize,
 }
 
-impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, R, F> {
-    /// Runs `work` on this thread. Sends the threads that it starts to `started`.
-    fn run<'scope>(
-        &'scope self,
-        scope: &'scope thread::Scope<'scope, '_>,
-        started: &mpsc::Sender<thread::ScopedJoinHandle<'scope, ()>>,
-        part: Part<S>,
-        buffer: Buffer,
-    ) {
+impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, F> {
+    /// Runs `work` on this thread. Returns its result and the results of the threads that it
+    /// starts, each with the index of its thread.
+    fn run(&self, part: Part<S>, buffer: Buffer) -> Vec<(usize, thread::Result<R>)> {
         let index = self.begun_count.fetch_add(1, Relaxed);
         if self.is_by_cores && index + 1 == MIN_THREADS {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             let cores = thread::available_parallelism().map_or(0, NonZero::get);
             self.queue.add_threads(cores.saturating_sub(MIN_THREADS));
         }
-        let buffer_capacity = buffer.capacity();
-        let is_first_start = Cell::new(index == 0);
-        let start = || {
-            if is_first_start.take() {
-                grow_descriptor_table(self.open_count);
-            }
-            let sender = started.clone();
-            let begin = move || {
-                if let Some(part) = self.queue.begin() {
-                    self.run(scope, &sender, part, Buffer::with_capacity(buffer_capacity));
+        let (buffer_capacity, max_open) = (buffer.capacity(), part.cursor.options.max_open);
+        thread::scope(|scope| {
+            let started = RefCell::new(Vec::new());
+            let start = || {
+                if index == 0 && started.borrow().is_empty() {
+                    grow_descriptor_table(self.limit.saturating_mul(max_open));
+                }
+                let run = move |part| self.run(part, Buffer::with_capacity(buffer_capacity));
+                let begin = move || self.queue.begin().map_or_else(Vec::new, run);
+                match thread::Builder::new().spawn_scoped(scope, begin) {
+                    Ok(thread) => started.borrow_mut().push(thread),
+                    Err(_) => self.queue.start_failed(),
                 }
             };
-            match thread::Builder::new().spawn_scoped(scope, begin) {
-                Ok(thread) => _ = started.send(thread),
-                Err(_) => self.queue.start_failed(),
+            let workers = Workers { queue: &self.queue, start: AssertUnwindSafe(&start) };
+            workers.start_next();
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let mut worker = Worker { part, buffer, workers, index };
+                let result = (self.work)(&mut worker);
+                worker.leave();
+                result
+            }));
+            let mut results = vec![(index, result.inspect_err(|_| self.queue.stop()))];
+            for thread in started.into_inner() {
+                results.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
-        };
-        let workers = Workers { queue: &self.queue, start: AssertUnwindSafe(&start) };
-        workers.start_next();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let mut worker = Worker { part, buffer, workers, index };
-            let result = (self.work)(&mut worker);
-            worker.leave();
-            result
-        }));
-        if result.is_err() {
-            self.queue.stop();
-            self.queue.leave();
-        }
-        self.results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+            results
+        })
     }
 }
 

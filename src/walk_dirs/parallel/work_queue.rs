@@ -70,14 +70,15 @@ impl<W> Workers<'_, W> {
 }
 
 impl<W> WorkQueue<W> {
-    /// Creates the queue of one thread, which is busy.
-    pub(crate) fn new() -> Self {
-        let state =
-            Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
+    /// Creates the queue of up to `threads` threads, of which one is busy, and the others can be
+    /// started.
+    pub(crate) fn new(threads: usize) -> Self {
+        let unstarted = threads - 1;
+        let state = State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted };
         Self {
-            wanted: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(unstarted),
             is_over: AtomicBool::new(false),
-            state,
+            state: Mutex::new(state),
             changed: Condvar::new(),
         }
     }
@@ -200,12 +201,6 @@ mod tests {
     use std::sync::{Barrier, Mutex};
     use std::thread::{self, Scope};
 
-    fn queue_for<W>(threads: usize) -> WorkQueue<W> {
-        let queue = WorkQueue::new();
-        queue.add_threads(threads - 1);
-        queue
-    }
-
     /// Works through a range of numbers, and splits off parts of it while other threads want some.
     fn work<'scope>(
         scope: &'scope Scope<'scope, '_>,
@@ -233,7 +228,7 @@ mod tests {
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
         for threads in [1, 2, 4] {
-            let (queue, done) = (queue_for(threads), Mutex::new(Vec::new()));
+            let (queue, done) = (WorkQueue::new(threads), Mutex::new(Vec::new()));
             thread::scope(|scope| work(scope, &queue, &done, Some(0..200)));
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
@@ -244,7 +239,7 @@ mod tests {
     /// They start only while there are more parts than idle threads.
     #[test]
     fn as_many_threads_start_as_are_busy() {
-        let queue = queue_for(7);
+        let queue = WorkQueue::new(7);
         assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
         let begin = || {
             assert_eq!(queue.begin(), Some(()));
@@ -259,7 +254,7 @@ mod tests {
 
     #[test]
     fn thread_that_leaves_leaves_its_part_to_others() {
-        let queue = queue_for(2);
+        let queue = WorkQueue::new(2);
         assert!(queue.push("the rest"));
         thread::scope(|scope| {
             let other = scope.spawn(|| (queue.begin(), queue.pop().is_none()));
@@ -272,7 +267,7 @@ mod tests {
     /// second part is pushed.
     #[test]
     fn queue_wants_a_part_for_each_idle_thread() {
-        let (queue, both) = (queue_for(3), Barrier::new(2));
+        let (queue, both) = (WorkQueue::new(3), Barrier::new(2));
         thread::scope(|scope| {
             let others = [1, 2].map(|number| {
                 assert!(queue.push(()));
@@ -298,7 +293,7 @@ mod tests {
 
     #[test]
     fn threads_that_cannot_be_started_are_not_waited_for() {
-        let queue = queue_for(usize::MAX);
+        let queue = WorkQueue::new(usize::MAX);
         assert_eq!(queue.wanted(), usize::MAX - 1);
         assert!(queue.push(()));
         queue.start_failed();
@@ -310,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_end_wakes_all() {
-        let queue = queue_for(5);
+        let queue = WorkQueue::new(5);
         thread::scope(|scope| {
             for _ in 0..3 {
                 let mut state = queue.lock();
