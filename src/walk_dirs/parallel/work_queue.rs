@@ -8,7 +8,6 @@
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::mem;
 use std::panic::AssertUnwindSafe;
 
 /// The queue of parts of type `W`.
@@ -33,20 +32,6 @@ struct State<W> {
     unstarted: usize,
 }
 
-impl<W> State<W> {
-    /// Returns `true` if the caller has to start a thread, which then counts as idle.
-    fn claim_thread(&mut self) -> bool {
-        let is_needed =
-            self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
-        if is_needed {
-            self.unstarted -= 1;
-            self.starting += 1;
-            self.idle += 1;
-        }
-        is_needed
-    }
-}
-
 /// The queue that all workers share, and the function that starts another one.
 pub(crate) struct Workers<'scope, W> {
     pub(crate) queue: &'scope WorkQueue<W>,
@@ -56,14 +41,13 @@ pub(crate) struct Workers<'scope, W> {
 
 impl<W> Workers<'_, W> {
     pub(crate) fn push(&self, part: W) {
-        if self.queue.push(part) {
-            (self.start.0)();
-        }
+        self.queue.push(part);
+        self.start_next();
     }
 
     /// Starts a thread if one is needed. Each thread calls this once when it has begun.
     pub(crate) fn start_next(&self) {
-        if self.queue.lock().claim_thread() {
+        if self.queue.claim_thread() {
             (self.start.0)();
         }
     }
@@ -94,18 +78,24 @@ impl<W> WorkQueue<W> {
         self.is_over.load(Relaxed)
     }
 
-    /// Returns whether the caller has to start a thread.
-    fn push(&self, part: W) -> bool {
+    fn push(&self, part: W) {
         let mut state = self.lock();
-        // Even if the walk is over: then no thread pops the part, and it is dropped with the queue.
         state.parts.push(part);
         self.update_wanted(&state);
-        // An idle thread that was woken for an earlier part, and does not run yet, is still counted
-        // as idle.
-        if state.idle >= state.parts.len() {
-            self.changed.notify_one();
+        self.changed.notify_one();
+    }
+
+    /// Returns `true` if the caller has to start a thread, which then counts as idle.
+    fn claim_thread(&self) -> bool {
+        let mut state = self.lock();
+        let is_needed =
+            state.idle < state.parts.len() && state.starting < state.busy && state.unstarted > 0;
+        if is_needed {
+            state.unstarted -= 1;
+            state.starting += 1;
+            state.idle += 1;
         }
-        state.claim_thread()
+        is_needed
     }
 
     /// Makes a busy thread idle, and waits for a part. Returns `None` once all threads are idle, or
@@ -160,14 +150,12 @@ impl<W> WorkQueue<W> {
         self.update_wanted(&state);
     }
 
-    /// Ends the walk for all threads, and drops the parts that no thread has popped.
+    /// Ends the walk for all threads. The parts that no thread has popped are dropped with the
+    /// queue.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
-        let parts = mem::take(&mut state.parts);
         state.unstarted = 0;
         self.end();
-        drop(state); // what a part owns is dropped without the lock
-        drop(parts);
     }
 
     /// Updates the number that busy threads look at. Call this after each change.
@@ -200,6 +188,12 @@ mod tests {
     use std::panic::AssertUnwindSafe;
     use std::sync::{Barrier, Mutex};
     use std::thread::{self, Scope};
+
+    /// Returns whether the caller has to start a thread.
+    fn push<W>(queue: &WorkQueue<W>, part: W) -> bool {
+        queue.push(part);
+        queue.claim_thread()
+    }
 
     /// Works through a range of numbers, and splits off parts of it while other threads want some.
     fn work<'scope>(
@@ -240,10 +234,10 @@ mod tests {
     #[test]
     fn as_many_threads_start_as_are_busy() {
         let queue = WorkQueue::new(7);
-        assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
+        assert_eq!([(); 4].map(|()| push(&queue, ())), [true, false, false, false]);
         let begin = || {
             assert_eq!(queue.begin(), Some(()));
-            [(); 3].map(|()| queue.lock().claim_thread())
+            [(); 3].map(|()| queue.claim_thread())
         };
         assert_eq!(
             [(); 4].map(|()| begin()),
@@ -255,7 +249,7 @@ mod tests {
     #[test]
     fn thread_that_leaves_leaves_its_part_to_others() {
         let queue = WorkQueue::new(2);
-        assert!(queue.push("the rest"));
+        assert!(push(&queue, "the rest"));
         thread::scope(|scope| {
             let other = scope.spawn(|| (queue.begin(), queue.pop().is_none()));
             queue.leave();
@@ -270,7 +264,7 @@ mod tests {
         let (queue, both) = (WorkQueue::new(3), Barrier::new(2));
         thread::scope(|scope| {
             let others = [1, 2].map(|number| {
-                assert!(queue.push(()));
+                assert!(push(&queue, ()));
                 assert_eq!(queue.wanted(), 2 - number, "a part is pushed for one of them");
                 let other = scope.spawn(|| {
                     queue.begin().unwrap();
@@ -285,7 +279,7 @@ mod tests {
             while queue.wanted() < 2 {
                 thread::yield_now();
             }
-            assert!(!queue.push(()) && !queue.push(()));
+            assert!(!push(&queue, ()) && !push(&queue, ()));
             assert_eq!(others.map(|other| other.join().unwrap()), [Some(()); 2]);
             assert_eq!(queue.wanted(), 0);
         });
@@ -295,11 +289,11 @@ mod tests {
     fn threads_that_cannot_be_started_are_not_waited_for() {
         let queue = WorkQueue::new(usize::MAX);
         assert_eq!(queue.wanted(), usize::MAX - 1);
-        assert!(queue.push(()));
+        assert!(push(&queue, ()));
         queue.start_failed();
         let State { idle, starting, unstarted, .. } = *queue.lock();
         assert_eq!([queue.wanted(), idle, starting, unstarted], [0; 4]);
-        assert!(!queue.push(()));
+        assert!(!push(&queue, ()));
         assert_eq!([(); 3].map(|()| queue.pop()), [Some(()), Some(()), None]);
     }
 
@@ -315,6 +309,6 @@ mod tests {
             queue.stop();
         });
         assert!(queue.wanted() > 0 && queue.is_over());
-        assert!(!queue.push(()) && queue.pop().is_none());
+        assert!(!push(&queue, ()) && queue.pop().is_none());
     }
 }

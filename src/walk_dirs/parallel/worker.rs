@@ -137,10 +137,8 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// Leaves the pending directories to the other threads.
     pub(crate) fn leave(self) {
         let Self { part, workers, .. } = self;
-        // Before `leave`: if this is the last busy thread, the others end as soon as it has left.
-        if part.cursor.roots.is_empty() && part.cursor.stack.levels.is_empty() {
-            drop(part); // before it leaves: the state's destructor may panic
-        } else {
+        if !part.cursor.roots.is_empty() || !part.cursor.stack.levels.is_empty() {
+            // First: if this is the last busy thread, the others end as soon as it has left.
             workers.push(part);
         }
         workers.queue.leave();
