@@ -33,7 +33,7 @@ use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Extent, Limit, Listing, Source};
 use crate::read_dir::end_marker::EndMarker;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -85,10 +85,6 @@ pub(crate) struct ReadAhead {
 
 struct Shared {
     options: WalkOptions,
-    /// The number of directories that may be read ahead before another one waits.
-    budget: AtomicUsize,
-    /// Which of the last eight directories were slow: a bit for each, the lowest for the last.
-    recent: AtomicUsize,
     /// Whether reading ahead has ended: the `ReadAhead` is being dropped, or the system has refused
     /// a descriptor and none could be closed.
     is_over: Arc<AtomicBool>,
@@ -105,6 +101,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     list: VecDeque<Item>,
+    /// The number of directories that may be read ahead before another one waits.
+    budget: usize,
+    /// Which of the last eight directories were slow: a bit for each, the lowest for the last.
+    recent: u8,
     /// The number of descriptors that may be open ahead. It is lower once the system has refused
     /// one.
     max_open: usize,
@@ -174,8 +174,6 @@ impl ReadAhead {
         let max_open = max_threads.saturating_mul(OPEN_COUNT).saturating_add(max_open);
         let state = State { max_open, max_threads, ..State::default() };
         let shared = Shared {
-            budget: AtomicUsize::new(0),
-            recent: AtomicUsize::new(0),
             options,
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
@@ -312,6 +310,18 @@ impl State {
         self.list.iter().take(near_count).position(Item::is_pending)
     }
 
+    /// Notes that a directory with so many entries was read in this time.
+    fn note(&mut self, micros: usize, entry_count: usize) {
+        let is_slow = micros > FAST_MICROS + ENTRY_MICROS * entry_count;
+        let slow = [u8::from(is_slow), 0b11][usize::from(micros > LONG_MICROS)];
+        self.recent = self.recent << 1 | slow;
+        if !is_slow {
+            self.budget = self.budget.saturating_sub(1);
+        } else if self.recent.count_ones() >= SLOW_COUNT {
+            self.budget = self.budget.max(micros / COST_MICROS).min(MAX_BUDGET);
+        }
+    }
+
     /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
         let passed = |item: &Item| Some(item.place()).filter(|passed| *passed > place);
@@ -369,29 +379,9 @@ fn now() -> Duration {
     read_clock(ClockId::Monotonic).unwrap_or_default()
 }
 
-/// Returns the budget, and which of the last eight directories were slow, after a directory with so
-/// many entries was read in this time.
-fn next_budget(budget: usize, recent: usize, micros: usize, entry_count: usize) -> (usize, usize) {
-    let is_slow = micros > FAST_MICROS + ENTRY_MICROS * entry_count;
-    let slow = [usize::from(is_slow), 0b11][usize::from(micros > LONG_MICROS)];
-    let recent = (recent << 1 | slow) & 0xff;
-    let budget = if !is_slow {
-        budget.saturating_sub(1)
-    } else if recent.count_ones() < SLOW_COUNT {
-        budget
-    } else {
-        budget.max(micros / COST_MICROS).min(MAX_BUDGET)
-    };
-    (budget, recent)
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_worthwhile(&self) -> bool {
-        self.budget.load(Relaxed) > 0 && !self.is_over.load(Relaxed)
     }
 
     /// Notes that a directory with `entry_count` entries was read between `begin` and now.
@@ -399,12 +389,8 @@ impl Shared {
         let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
         let micros = if self.options.is_eager { usize::MAX } else { micros };
-        // Two threads that note at once may lose one of the notes, which does no harm.
-        let (budget, recent) = (self.budget.load(Relaxed), self.recent.load(Relaxed));
         let entry_count = entry_count * if self.options.mask.is_some() { QUERIED_COST } else { 1 };
-        let (budget, recent) = next_budget(budget, recent, micros, entry_count);
-        self.budget.store(budget, Relaxed);
-        self.recent.store(recent, Relaxed);
+        self.lock().note(micros, entry_count);
     }
 
     /// Ends all threads, after the call that each is in. Returns `false` if reading ahead had ended
@@ -413,6 +399,7 @@ impl Shared {
         let mut state = self.lock();
         let was_over = self.is_over.swap(true, Relaxed);
         state.list.clear();
+        state.max_open = 0;
         let threads = mem::take(&mut state.threads);
         drop(state);
         if !threads.is_empty() {
@@ -441,7 +428,7 @@ impl Shared {
     fn lower_limit(&self) -> bool {
         let mut state = self.lock();
         let open_count = self.open_count();
-        state.max_open = open_count / 2;
+        state.max_open = state.max_open.min(open_count / 2);
         while self.open_count() > state.max_open && state.give_up_last(0) {}
         while self.open_count() > state.max_open && state.list.pop_back().is_some() {}
         self.open_count() < open_count
@@ -449,15 +436,14 @@ impl Shared {
 
     /// Wakes a thread, or starts one, if there is something for it.
     fn wake(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        let budget = shared.budget.load(Relaxed);
-        if budget == 0 || state.first_pending().is_none() {
+        if state.budget == 0 || state.first_pending().is_none() {
             return;
         }
         if state.idle_count > 0 {
             drop(state); // first: the thread needs the lock
             shared.helper_signal.notify_one();
-        } else if state.threads.len() < state.max_threads && budget >= START_COST {
-            shared.budget.store(budget - START_COST, Relaxed);
+        } else if state.threads.len() < state.max_threads && state.budget >= START_COST {
+            state.budget -= START_COST;
             let shared = Arc::clone(shared);
             match thread::Builder::new().spawn(move || Self::work(&shared)) {
                 Ok(thread) => state.threads.push(thread),
@@ -497,7 +483,7 @@ impl Shared {
 
     /// Begins the first pending directory.
     fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
-        let index = state.first_pending().filter(|_| self.is_worthwhile())?;
+        let index = state.first_pending().filter(|_| state.budget > 0)?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
         let (parent, start) = (Arc::clone(&item.parent), item.range.start);
@@ -541,7 +527,7 @@ impl Shared {
     ) -> bool {
         let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
         let (child_depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
-        if !self.is_worthwhile() || range.is_empty() {
+        if state.budget == 0 || range.is_empty() {
             return false;
         }
         let is_below = |item: &&Item| item.place().depth > child_depth;
@@ -562,7 +548,7 @@ mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
         FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Progress, ReadAhead, Relaxed,
-        WalkOptions, next_budget,
+        State, WalkOptions,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -737,7 +723,11 @@ mod tests {
 
     #[test]
     fn only_waits_permit_to_read_ahead() {
-        let budget = |budget, micros, entries| next_budget(budget, 1, micros, entries).0;
+        let budget = |budget, micros, entries| {
+            let mut state = State { budget, recent: 1, ..State::default() };
+            state.note(micros, entries);
+            state.budget
+        };
         assert_eq!(budget(0, FAST_MICROS, 0), 0);
         assert_eq!(budget(0, FAST_MICROS + 1000, 1000), 0, "a large directory");
         assert_eq!(budget(8, FAST_MICROS, 0), 7);
@@ -749,14 +739,15 @@ mod tests {
     /// A preempted thread makes one directory slow.
     #[test]
     fn one_slow_directory_is_no_wait() {
-        let mut state = (0, 0);
+        let mut state = State::default();
         for number in 0..100 {
-            let micros = if number % 8 == 0 { LONG_MICROS } else { 1 };
-            state = next_budget(state.0, state.1, micros, 0);
-            assert_eq!(state.0, 0, "directory {number}");
+            state.note(if number % 8 == 0 { LONG_MICROS } else { 1 }, 0);
+            assert_eq!(state.budget, 0, "directory {number}");
         }
-        state = next_budget(0, state.1, LONG_MICROS, 0);
-        assert_eq!(state.0, MAX_BUDGET, "the second of eight");
-        assert_eq!(next_budget(0, 0, LONG_MICROS + 1, 0).0, MAX_BUDGET, "a long wait");
+        state.note(LONG_MICROS, 0);
+        assert_eq!(state.budget, MAX_BUDGET, "the second of eight");
+        let mut state = State::default();
+        state.note(LONG_MICROS + 1, 0);
+        assert_eq!(state.budget, MAX_BUDGET, "a long wait");
     }
 }
