@@ -111,7 +111,6 @@ struct State {
     threads: Vec<thread::JoinHandle<()>>,
     max_threads: usize,
     idle_count: usize,
-    walk_waits: bool,
 }
 
 /// Some siblings that are pending, or one directory that is begun or done.
@@ -204,7 +203,6 @@ impl ReadAhead {
         let mut read = None;
         if can_be_directory {
             while state.list.front().is_some_and(|item| item.is_begun() && item.place() == place) {
-                state.walk_waits = true;
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             read = state.remove(place).and_then(AheadRead::hand_over);
@@ -402,9 +400,7 @@ impl Shared {
         state.max_open = 0;
         let threads = mem::take(&mut state.threads);
         drop(state);
-        if !threads.is_empty() {
-            self.helper_signal.notify_all(); // a system call
-        }
+        self.helper_signal.notify_all();
         for thread in threads {
             let _ = thread.join();
         }
@@ -470,14 +466,9 @@ impl Shared {
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.note(begin, if done.is_some() { listing.len() } else { 0 });
+            shared.lock().finish(&job, done);
+            shared.walk_signal.notify_one();
             state = shared.lock();
-            state.finish(&job, done);
-            drop(job);
-            if mem::take(&mut state.walk_waits) {
-                drop(state); // first: the walk needs the lock
-                shared.walk_signal.notify_one();
-                state = shared.lock();
-            }
         }
     }
 
