@@ -211,10 +211,7 @@ impl ReadAhead {
                 // below it no longer hold.
                 state.pass(place);
             }
-            if !cursor.stack.top().remaining.is_listed {
-                let is_listed = shared.list_remaining(&mut state, cursor, listing);
-                cursor.stack.top_mut().remaining.is_listed = is_listed;
-            }
+            shared.list_remaining(&mut state, cursor, listing);
         }
         Shared::wake(shared, state);
         self.begin = now();
@@ -508,29 +505,24 @@ impl Shared {
         Some(AheadRead { dir: Arc::new(dir), content: Box::new(listing.compact_copy()) })
     }
 
-    /// Adds the remaining directories of the walk's current directory to the list, if calls wait
-    /// and a descriptor is free. Returns `true` if it has looked at the entries.
-    fn list_remaining(
-        &self,
-        state: &mut State,
-        cursor: &Cursor<Remaining>,
-        listing: &Listing,
-    ) -> bool {
+    /// Adds the remaining directories of the walk's current directory to the list, once, if calls
+    /// wait and a descriptor is free.
+    fn list_remaining(&self, state: &mut State, cursor: &mut Cursor<Remaining>, listing: &Listing) {
         let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
         let (child_depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
-        if state.budget == 0 || range.is_empty() {
-            return false;
+        if remaining.is_listed || state.budget == 0 || range.is_empty() {
+            return;
         }
         let is_below = |item: &&Item| item.place().depth > child_depth;
         let index = state.list.iter().take_while(is_below).count();
-        let Some(token) = self.reserve_descriptor(state, index) else { return false };
-        let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return false };
+        let Some(token) = self.reserve_descriptor(state, index) else { return };
+        let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
         let (end_marker, children) = (*end_marker, AheadChild::among(listing, range));
         let parent = AheadDir { fd, end_marker, _token: token, child_depth, children };
         if let Some(siblings) = Item::pending(Arc::new(parent)) {
             state.list.insert(index, siblings);
         }
-        true
+        cursor.stack.top_mut().remaining.is_listed = true;
     }
 }
 
