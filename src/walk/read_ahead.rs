@@ -131,7 +131,7 @@ enum Progress {
 /// A directory among its siblings.
 struct AheadChild {
     name: CString,
-    following_count: usize,
+    place: Place,
 }
 
 /// The position of an entry in the order of the walk. Places are compared by depth, and then by
@@ -149,8 +149,6 @@ struct AheadDir {
     fd: OwnedFd,
     end_marker: EndMarker,
     _token: Arc<()>,
-    /// The depth of its children.
-    child_depth: usize,
     /// The directories in it that come next, in the order of the walk.
     children: Vec<AheadChild>,
 }
@@ -253,8 +251,7 @@ impl Item {
 
     /// Returns the place of its first directory.
     fn place(&self) -> Place {
-        let AheadDir { child_depth, children, .. } = &*self.parent;
-        Place { depth: *child_depth, following_count: children[self.range.start].following_count }
+        self.parent.children[self.range.start].place
     }
 
     fn is_pending(&self) -> bool {
@@ -267,8 +264,8 @@ impl Item {
 }
 
 impl AheadChild {
-    /// Returns the directories among these entries.
-    fn among(listing: &Listing, range: Range<usize>) -> Vec<Self> {
+    /// Returns the directories among these entries, which are at this depth.
+    fn among(listing: &Listing, range: Range<usize>, depth: usize) -> Vec<Self> {
         let end = range.end;
         let child = |index| {
             #[cfg(test)]
@@ -277,7 +274,7 @@ impl AheadChild {
             let state = EntryState::from_type(entry.d_type());
             state.is_some_and(EntryState::can_be_directory).then(|| Self {
                 name: entry.name_cstr().to_owned(),
-                following_count: end - 1 - index,
+                place: Place { depth, following_count: end - 1 - index },
             })
         };
         range.filter_map(child).collect()
@@ -488,20 +485,20 @@ impl Shared {
 
     /// Opens and reads a directory. `token` counts the descriptor.
     fn read(&self, listing: &mut Listing, job: &Job, token: Arc<()>) -> Option<AheadRead> {
-        let AheadDir { fd, end_marker, child_depth: depth, children, .. } = &*job.parent;
-        let (name, flags) = (&children[job.index].name, self.options.options.flags);
-        let found = raw_open::below_on_mount(fd.as_fd(), name, flags);
+        let AheadDir { fd, end_marker, children, .. } = &*job.parent;
+        let AheadChild { name, place } = &children[job.index];
+        let found = raw_open::below_on_mount(fd.as_fd(), name, self.options.options.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
         let fd = found.ok()?;
-        let enters = self.options.options.enters_below(*depth);
+        let enters = self.options.options.enters_below(place.depth);
         let source = Source::whole(fd.as_fd(), *end_marker, enters);
         let read = listing.read_behind(Extent::default(), source);
         read.ok().filter(|()| !listing.is_removed())?;
         let range = if enters { 0..listing.len() } else { 0..0 };
-        let (child_depth, children) = (depth + 1, AheadChild::among(listing, range));
-        let dir = AheadDir { fd, end_marker: *end_marker, _token: token, child_depth, children };
+        let children = AheadChild::among(listing, range, place.depth + 1);
+        let dir = AheadDir { fd, end_marker: *end_marker, _token: token, children };
         Some(AheadRead { dir: Arc::new(dir), content: Box::new(listing.compact_copy()) })
     }
 
@@ -509,16 +506,16 @@ impl Shared {
     /// wait and a descriptor is free.
     fn list_remaining(&self, state: &mut State, cursor: &mut Cursor<Remaining>, listing: &Listing) {
         let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
-        let (child_depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
+        let (depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
         if remaining.is_listed || state.budget == 0 || range.is_empty() {
             return;
         }
-        let is_below = |item: &&Item| item.place().depth > child_depth;
+        let is_below = |item: &&Item| item.place().depth > depth;
         let index = state.list.iter().take_while(is_below).count();
         let Some(token) = self.reserve_descriptor(state, index) else { return };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
-        let (end_marker, children) = (*end_marker, AheadChild::among(listing, range));
-        let parent = AheadDir { fd, end_marker, _token: token, child_depth, children };
+        let children = AheadChild::among(listing, range, depth);
+        let parent = AheadDir { fd, end_marker: *end_marker, _token: token, children };
         if let Some(siblings) = Item::pending(Arc::new(parent)) {
             state.list.insert(index, siblings);
         }
@@ -530,8 +527,8 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Progress, ReadAhead, Relaxed,
-        State, WalkOptions,
+        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Place, Progress, ReadAhead,
+        Relaxed, State, WalkOptions,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -544,11 +541,11 @@ mod tests {
     }
 
     /// A directory with another one in it.
-    fn dir(ahead: &ReadAhead, child_depth: usize, following_count: usize) -> AheadDir {
+    fn dir(ahead: &ReadAhead, depth: usize, following_count: usize) -> AheadDir {
         let (fd, end_marker) = (crate::open("/").unwrap(), EndMarker::NONE);
-        let children = vec![AheadChild { name: c"n".to_owned(), following_count }];
-        let token = Arc::clone(&ahead.shared.open_token);
-        AheadDir { fd, end_marker, _token: token, child_depth, children }
+        let place = Place { depth, following_count };
+        let children = vec![AheadChild { name: c"n".to_owned(), place }];
+        AheadDir { fd, end_marker, _token: Arc::clone(&ahead.shared.open_token), children }
     }
 
     /// A directory in one of its own.
