@@ -159,12 +159,6 @@ struct AheadRead {
     content: Box<Listing>,
 }
 
-/// A directory to read.
-struct Job {
-    parent: Arc<AheadDir>,
-    index: usize,
-}
-
 impl ReadAhead {
     pub(crate) fn new(options: WalkOptions) -> Self {
         let (max_threads, max_open) = (options.read_ahead, options.options.max_open);
@@ -200,7 +194,9 @@ impl ReadAhead {
         state.pass(place);
         let mut read = None;
         if can_be_directory {
-            while state.list.front().is_some_and(|item| item.is_begun() && item.place() == place) {
+            let is_begun =
+                |item: &Item| matches!(item.progress, Progress::Begun) && item.place() == place;
+            while state.list.front().is_some_and(is_begun) {
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             read = state.remove(place).and_then(AheadRead::hand_over);
@@ -253,14 +249,6 @@ impl Item {
     fn place(&self) -> Place {
         self.parent.children[self.range.start].place
     }
-
-    fn is_pending(&self) -> bool {
-        matches!(self.progress, Progress::Pending)
-    }
-
-    fn is_begun(&self) -> bool {
-        matches!(self.progress, Progress::Begun)
-    }
 }
 
 impl AheadChild {
@@ -299,7 +287,8 @@ impl State {
     /// what is further behind would be given up for what is inserted before it, and opened again.
     fn first_pending(&self) -> Option<usize> {
         let near_count = self.max_threads.saturating_mul(NEAR_COUNT).min(self.max_open / 2);
-        self.list.iter().take(near_count).position(Item::is_pending)
+        let is_pending = |item: &Item| matches!(item.progress, Progress::Pending);
+        self.list.iter().take(near_count).position(is_pending)
     }
 
     /// Notes that a directory with so many entries was read in this time.
@@ -349,13 +338,10 @@ impl State {
         true
     }
 
-    /// Notes the end of a job, unless the walk has passed the directory.
-    fn finish(&mut self, job: &Job, read: Option<AheadRead>) {
-        let is_it = |item: &Item| {
-            Arc::ptr_eq(&item.parent, &job.parent)
-                && item.range.start == job.index
-                && item.is_begun()
-        };
+    /// Notes that the directory of `begun` was read, unless the walk has passed it.
+    fn finish(&mut self, begun: &Item, read: Option<AheadRead>) {
+        let is_it =
+            |item: &Item| Arc::ptr_eq(&item.parent, &begun.parent) && item.range == begun.range;
         let Some(index) = self.list.iter().position(is_it) else { return };
         let below = read.as_ref().and_then(|read| Item::pending(Arc::clone(&read.dir)));
         self.list[index].progress = Progress::Done(read);
@@ -448,45 +434,48 @@ impl Shared {
         let mut listing = shared.options.listing().with_limit(limit);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
-            let Some((job, token)) = shared.begin(&mut state) else {
+            let Some((begun, token)) = shared.begin(&mut state) else {
                 state.idle_count += 1;
                 state = shared.helper_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.idle_count -= 1;
                 continue;
             };
             Self::wake(shared, state);
-            let begin = now();
-            let read = || shared.read(&mut listing, &job, token);
+            let start = now();
+            let read = || shared.read(&mut listing, &begun, token);
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
-            shared.note(begin, if done.is_some() { listing.len() } else { 0 });
-            shared.lock().finish(&job, done);
+            shared.note(start, if done.is_some() { listing.len() } else { 0 });
+            shared.lock().finish(&begun, done);
             shared.walk_signal.notify_one();
             state = shared.lock();
         }
     }
 
-    /// Begins the first pending directory.
-    fn begin(&self, state: &mut State) -> Option<(Job, Arc<()>)> {
+    /// Begins the first pending directory. Returns a copy of its item, and the token of its
+    /// descriptor.
+    fn begin(&self, state: &mut State) -> Option<(Item, Arc<()>)> {
         let index = state.first_pending().filter(|_| state.budget > 0)?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
         let (parent, start) = (Arc::clone(&item.parent), item.range.start);
-        if item.range.len() == 1 {
-            item.progress = Progress::Begun;
-        } else {
-            item.range.start += 1;
-            let range = start..start + 1;
-            let begun = Item { parent: Arc::clone(&parent), range, progress: Progress::Begun };
-            state.list.insert(index, begun);
+        let begun = || Item {
+            parent: Arc::clone(&parent),
+            range: start..start + 1,
+            progress: Progress::Begun,
+        };
+        item.range.start += 1;
+        if item.range.is_empty() {
+            state.list.remove(index);
         }
-        Some((Job { parent, index: start }, token))
+        state.list.insert(index, begun());
+        Some((begun(), token))
     }
 
-    /// Opens and reads a directory. `token` counts the descriptor.
-    fn read(&self, listing: &mut Listing, job: &Job, token: Arc<()>) -> Option<AheadRead> {
-        let AheadDir { fd, end_marker, children, .. } = &*job.parent;
-        let AheadChild { name, place } = &children[job.index];
+    /// Opens and reads the directory of `begun`. `token` counts the descriptor.
+    fn read(&self, listing: &mut Listing, begun: &Item, token: Arc<()>) -> Option<AheadRead> {
+        let AheadDir { fd, end_marker, children, .. } = &*begun.parent;
+        let AheadChild { name, place } = &children[begun.range.start];
         let found = raw_open::below_on_mount(fd.as_fd(), name, self.options.options.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
@@ -527,8 +516,8 @@ impl Shared {
 mod tests {
     use super::{
         AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, Job, LONG_MICROS, Listing, MAX_BUDGET, Place, Progress, ReadAhead,
-        Relaxed, State, WalkOptions,
+        FAST_MICROS, Item, LONG_MICROS, Listing, MAX_BUDGET, Place, Progress, ReadAhead, Relaxed,
+        State, WalkOptions,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -638,7 +627,8 @@ mod tests {
         state.list.extend(all);
         assert!(!state.give_up_last(2), "the first two are kept");
         assert!(state.give_up_last(1));
-        let pending: Vec<_> = state.list.iter().map(Item::is_pending).collect();
+        let is_pending = |item: &Item| matches!(item.progress, Progress::Pending);
+        let pending: Vec<_> = state.list.iter().map(is_pending).collect();
         assert_eq!(pending, [false, true, true]);
         drop(state);
         assert_eq!(depths(&ahead), [1, 1, 1]);
@@ -687,8 +677,8 @@ mod tests {
             let fd = crate::open(made.path()).unwrap();
             let parent = Arc::new(AheadDir { fd, ..dir(&ahead, 1, 0) });
             let token = Arc::clone(&ahead.shared.open_token);
-            let job = Job { parent, index: 0 };
-            let read = ahead.shared.read(&mut Listing::new(), &job, token).unwrap();
+            let begun = Item { parent, range: 0..1, progress: Progress::Begun };
+            let read = ahead.shared.read(&mut Listing::new(), &begun, token).unwrap();
             let below = Item::pending(read.dir).map(|below| below.place().depth);
             assert_eq!(below, below_depth, "to depth {max_depth}");
         }
