@@ -63,8 +63,8 @@ fn check(data: &[u8]) {
                 assert_eq!(parts, model);
             }
             2 => {
-                let kept = |state: u8| (state ^ how) % 3 != 0;
-                pending.retain(next_start, |state| kept(state.0));
+                let kept = |state: u8| !(state ^ how).is_multiple_of(3);
+                pending.retain(next_start, |name| kept(name.state.0));
                 model.retain(|(state, _): &(u8, Vec<u8>)| kept(*state));
             }
             3 if next_start < pending.len() => {
