@@ -20,6 +20,9 @@ impl FileSystem {
     pub(crate) const SYSFS: Self = Self(0x6265_6572);
     pub(crate) const NFS: Self = Self(0x6969);
     pub(crate) const CGROUP2: Self = Self(0x6367_7270);
+    pub(crate) const FUSE: Self = Self(0x6573_5546);
+    /// 9p, unless the server names another.
+    pub(crate) const V9FS: Self = Self(0x0102_1997);
 
     /// Returns the kind of the file system that `dir` is on, by one `fstatfs`.
     pub(crate) fn of(dir: impl AsFd) -> Result<Self, Errno> {

@@ -192,9 +192,9 @@
 //!
 //! ## What about seccomp?
 //!
-//! Where `openat2` is refused with an error, the walks call `openat`. A filter that kills instead,
-//! such as Android's for applications, kills programs built for glibc or musl; those built for
-//! Android never call `openat2`.
+//! Where a filter refuses `openat2` with an error from the beginning, the walks call `openat`. A
+//! filter that kills instead, such as Android's for applications, kills programs built for glibc or
+//! musl; those built for Android never call `openat2`.
 //!
 //! ## Which `rustix`?
 //!

@@ -1,7 +1,8 @@
-//! `open` and `openat`: the functions with which users open directories, and [`open_again`]. They
-//! do not know how a directory is read.
+//! `open` and `openat`: the functions with which users open directories; and what the walks open
+//! directories with. They do not know how a directory is read.
 
 use crate::error::Error;
+use crate::file_system::FileSystem;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, SeekFrom, fcntl_getfl, seek};
 use rustix::io::{Errno, retry_on_intr};
@@ -92,13 +93,42 @@ fn open_path(dirfd: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedF
     .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))
 }
 
-/// Opens the directory `dir` anew, to read it from its beginning. Some servers ignore `lseek`, and
-/// duplicates of `dir` share its position. If opening is refused, rewinds `dir` and returns `None`.
+/// Returns `true` if the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
+pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE)
+}
+
+/// Opens `name` in `dir`. If the kernel refuses `O_NOATIME`, which it permits to the owner only,
+/// opens it without.
+#[inline]
+pub(crate) fn open_with(
+    flags: OFlags,
+    open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    match retry_on_intr(|| open(flags)) {
+        Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => {
+            retry_on_intr(|| open(flags.difference(OFlags::NOATIME)))
+        }
+        opened => opened,
+    }
+}
+
+/// Opens the directory `dir` anew, so that it has a position of its own, at the beginning.
+#[cold]
+pub(crate) fn open_anew(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let no_atime = fcntl_getfl(dir).unwrap_or(OFlags::empty()) & OFlags::NOATIME;
+    open_with(DIRECTORY | no_atime, |flags| rustix::fs::openat(dir, c".", flags, Mode::empty()))
+}
+
+/// Opens the directory `dir` anew, to read it from its beginning. If that is refused, rewinds `dir`
+/// and returns `None`. Servers of FUSE and 9p can ignore `lseek`. There, this does not rewind for
+/// want of a descriptor, which the caller may be able to free.
 #[cold]
 pub(crate) fn open_again(dir: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
-    let no_atime = fcntl_getfl(dir).unwrap_or(OFlags::empty()) & OFlags::NOATIME;
-    let open = || rustix::fs::openat(dir, c".", DIRECTORY | no_atime, Mode::empty());
-    retry_on_intr(open)
-        .map(Some)
-        .or_else(|_| retry_on_intr(|| seek(dir, SeekFrom::Start(0))).map(|_| None))
+    open_anew(dir).map(Some).or_else(|errno| {
+        let ignores_seeks = |system| matches!(system, FileSystem::FUSE | FileSystem::V9FS);
+        let is_trusted = !lacks_descriptor(errno) || !FileSystem::of(dir).is_ok_and(ignores_seeks);
+        let is_rewound = is_trusted && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok();
+        if is_rewound { Ok(None) } else { Err(errno) }
+    })
 }

@@ -4,34 +4,16 @@
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::ffi::CStr;
 
 /// The flags for [`at`] that open a directory, even through symbolic links.
 pub(crate) use crate::open::DIRECTORY;
+pub(crate) use crate::open::lacks_descriptor;
+use crate::open::open_with;
 /// The flags that open a directory itself. The kernel refuses a symbolic link with `ENOTDIR`, and
 /// an old kernel with `ELOOP`.
 pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
-
-/// Returns `true` if the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
-pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
-    matches!(errno, Errno::MFILE | Errno::NFILE)
-}
-
-/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
-/// only, calls `open` without it.
-#[inline]
-fn open_with(
-    flags: OFlags,
-    open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
-) -> Result<OwnedFd, Errno> {
-    match retry_on_intr(|| open(flags)) {
-        Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => {
-            retry_on_intr(|| open(flags.difference(OFlags::NOATIME)))
-        }
-        opened => opened,
-    }
-}
 
 /// Opens `name` in `dir` by `openat`.
 #[inline]

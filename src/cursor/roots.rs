@@ -4,8 +4,11 @@
 use super::opener::{OpenDir, Root};
 use super::options::Options;
 use crate::error::Error;
-use crate::open::open_again;
+use crate::open::{lacks_descriptor, open_anew};
+use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::retry_on_intr;
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -30,9 +33,16 @@ impl Roots {
 
     /// Returns `root` as the only root, to be read from its beginning.
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
-        // If it can be neither opened again nor rewound, the error of reading is reported.
-        let root = open_again(root.as_fd()).ok().flatten().unwrap_or(root);
-        Self { open: Some(Root { found: OpenDir::query(root), parent: None }), ..Self::default() }
+        let rewind = || retry_on_intr(|| seek(&root, SeekFrom::Start(0)));
+        let found = match open_anew(root.as_fd()) {
+            Ok(dir) => OpenDir::query(dir),
+            // The walk shares the position with duplicates, as `WalkOptions::from_fd` says.
+            Err(errno) if !lacks_descriptor(errno) && rewind().is_ok() => OpenDir::query(root),
+            Err(errno) => {
+                OpenDir { dir: root, end_marker: EndMarker::NONE, unreadable: Some(errno) }
+            }
+        };
+        Self { open: Some(Root { found, parent: None }), ..Self::default() }
     }
 
     /// Returns the roots at `paths`, none of them open.

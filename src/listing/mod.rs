@@ -75,7 +75,7 @@ pub struct Listing {
     pub(crate) mask: Option<StatxFlags>,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
-    /// How reading ended.
+    /// The phase in which reading ended.
     pub(crate) phase: Phase,
 }
 
@@ -263,8 +263,7 @@ impl Listing {
     /// ```
     ///
     /// Reading begins at the position of the descriptor. If that is at the end, the whole directory
-    /// is read, through another descriptor. Only if this one cannot be opened, and `dir` cannot be
-    /// rewound, is the listing empty.
+    /// is read, through another descriptor or, if that is refused, after a rewind.
     ///
     /// A broken file system can return several entries of the same name. All of them stay, in the
     /// order of the directory.
@@ -275,6 +274,9 @@ impl Listing {
     ///
     /// - The errors of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
+    /// - The errors of [`open`](crate::open()): the descriptor is at the end, and the directory can
+    ///   be neither opened again nor rewound. Many servers of FUSE and 9p can rewind, but cannot be
+    ///   trusted to, so there `EMFILE` and `ENFILE` are errors, too.
     /// - In [`Order::Path`], the first error of [`Entry::file_type`](crate::Entry::file_type), with
     ///   the path of the entry, unless that is [gone](Error::is_gone). The whole directory has been
     ///   read then. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted
@@ -302,7 +304,10 @@ impl Listing {
         self.clear();
         let source = Source::whole(directory.fd, end_marker, enters);
         let read = self.arena.set_directory(directory);
-        let read = read.and_then(|()| self.read_behind(self.extent, source));
+        let mut read = read.and_then(|()| self.read_behind(self.extent, source));
+        if read.is_ok() && self.phase == Phase::Empty {
+            read = self.read_again(source);
+        }
         read.map_err(|error| directory.error(error))?;
         self.type_error(directory).map_or(Ok(()), Err)
     }
@@ -314,10 +319,7 @@ impl Listing {
         self.truncate(above);
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
-        let mut filled = self.fill(source);
-        if let Ok(Phase::Empty) = filled {
-            filled = self.fill_again(source);
-        }
+        let filled = self.fill(source);
         // Even after an error, the entries that were read before the error are sorted.
         self.sort(above.entries);
         self.phase = filled?;
@@ -327,10 +329,10 @@ impl Listing {
     /// Reads the directory once more from its beginning, after an empty first batch: either the
     /// descriptor stood at the end, or the directory has neither entries nor dots.
     #[cold]
-    fn fill_again(&mut self, source: Source<'_>) -> io::Result<Phase> {
-        let Ok(again) = open_again(source.dir) else { return Ok(Phase::Ended) };
+    fn read_again(&mut self, source: Source<'_>) -> io::Result<()> {
+        let again = open_again(source.dir)?;
         let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
-        self.fill(Source { dir, ..source })
+        self.read_behind(self.extent, Source { dir, ..source })
     }
 
     /// Reads all batches from the position of the descriptor on. Returns the last phase, which is
@@ -718,9 +720,8 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// - The errors of [`Listing::read`], with the path of the directory.
-    /// - `ESPIPE`: the reader has begun, the directory cannot be opened again, and the file system
-    ///   cannot seek. The listing is then empty.
+    /// The errors of [`Listing::read`], with the path of the directory. A reader that has begun, or
+    /// that [`from_fd`](Self::from_fd) has made, counts as one at the end.
     ///
     /// # Performance
     ///

@@ -698,9 +698,10 @@ impl WalkOptions {
         /// ```
         ///
         /// The walk opens `.` in `root` and reads that, so any number of walks can begin at
-        /// duplicates of one descriptor. If you have no permission to search the root, it reads
-        /// `root` itself. Duplicates, and a child process that inherited the descriptor by `fork`,
-        /// then share one position: if two of them read, both lose entries.
+        /// duplicates of one descriptor. If no descriptor is left for it, reading the root is an
+        /// error. If you may not open it, because you lack the permission to read or search the
+        /// root, the walk reads `root` itself. Duplicates, and a child process that inherited the
+        /// descriptor by `fork`, then share one position: if two of them read, both lose entries.
         from_fd,
     }
 

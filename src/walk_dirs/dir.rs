@@ -126,7 +126,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// - Reading fails: the errors of [`Entries::next`].
     /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
-    ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`.
+    ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`. For a root of
+    ///   [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[inline(always)]

@@ -107,8 +107,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// # Performance
 ///
 /// A directory that fits into the buffer takes four system calls: `openat2`, two `getdents64`, and
-/// `close`. On ext4, btrfs, tmpfs (Linux 6.14), sysfs and cgroup2, which mark the last entry, it
-/// takes three.
+/// `close`. On ext4, tmpfs (Linux 6.14), sysfs and cgroup2, which mark the last entry, it takes
+/// three; btrfs marks it, too, but needs an `lseek`.
 ///
 /// A walk keeps its buffer, its path, and the names of the directories still to be entered, and
 /// until a directory ends, of its links and its entries of unknown type. Once this memory has

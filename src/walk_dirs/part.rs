@@ -39,7 +39,6 @@ use crate::cursor::options::Options;
 use crate::cursor::reopen::PathByNames;
 use crate::cursor::stack::Work;
 use crate::error::Error;
-use crate::open::open_again;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::Entries;
 use crate::read_dir::entry::Directory;
@@ -133,13 +132,14 @@ impl<S> Part<S> {
                 return Err(directory.error(errno));
             }
             // From the first entry, because a cookie may lead elsewhere.
-            let mut again = if subdirs.has_yielded {
-                open_again(directory.fd).map_err(|errno| directory.error(errno))?
+            let mut again = None;
+            if subdirs.has_yielded {
+                again = cursor.open_again()?;
             } else {
                 let _ = seek(directory.fd, SeekFrom::Start(0)); // the position is presumably 0
-                None
-            };
+            }
             loop {
+                let (directory, _) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
                 let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
                 let mut entries = Entries::of(Directory { fd, ..directory }, buffer, end_marker);
                 subdirs.begin_again();
@@ -149,12 +149,12 @@ impl<S> Part<S> {
                 if again.is_some() || entries.phase != Phase::Empty {
                     break;
                 }
-                again = open_again(fd).ok().flatten();
+                again = cursor.open_again()?;
                 if again.is_none() {
                     break;
                 }
             }
-            subdirs.update_last(updates, directory.fd);
+            subdirs.update_last(updates, cursor.stack.top().dir());
         }
         subdirs.resolve();
         Ok(())

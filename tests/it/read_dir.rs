@@ -147,12 +147,11 @@ fn read_into_error_leaves_the_listing_empty() {
     read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
     let (socket, _) = UnixStream::pair().unwrap();
     let file = File::open(made.path().join("1")).unwrap();
-    for (fd, errno) in [(OwnedFd::from(socket), libc::ESPIPE), (OwnedFd::from(file), libc::ENOTDIR)]
-    {
+    for fd in [OwnedFd::from(socket), OwnedFd::from(file)] {
         listing.read(lendir::open(made.path()).unwrap()).unwrap();
         assert_eq!(listing.len(), 3);
         let error = ReadDir::from_fd(fd, "").read_into(&mut listing).unwrap_err();
-        assert_eq!((error.raw_os_error(), error.depth()), (Some(errno), 0));
+        assert_eq!((error.raw_os_error(), error.depth()), (Some(libc::ENOTDIR), 0));
         assert!(listing.is_empty());
     }
     let path = made.path().join("gone");

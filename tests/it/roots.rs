@@ -8,8 +8,8 @@ use crate::support::requests::{About, Requests, collect_visits};
 use crate::support::scan::{errno, path};
 use crate::support::tree::{self, Tree, chmod};
 use crate::support::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Error, Order, Walk, WalkDirs};
-use rustix::fs::{AtFlags, fstat, statat, unlinkat};
+use lendir::{Error, Listing, Order, Walk, WalkDirs};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -418,6 +418,46 @@ fn walk_without_roots_is_at_its_end() {
     assert!(is_at_end.into_iter().all(|is_none| is_none));
 }
 
+/// A local file system heeds `lseek`.
+#[test]
+fn reading_again_needs_no_descriptor() {
+    process::run("roots::reading_again_needs_no_descriptor", || {
+        let tree = Tree::new(|at| tree::comb(at, 30));
+        let count = || {
+            let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+            let (mut count, mut listing) = (0, Listing::new());
+            while let Some(mut dir) = walk.next().unwrap() {
+                let _ = dir.next().unwrap();
+                dir.read_into(&mut listing).unwrap();
+                count += 1;
+            }
+            count
+        };
+        let all = count();
+        let _held = leave_room(8);
+        assert_eq!(count(), all);
+    });
+}
+
+/// A walk whose root cannot be opened anew would share the position of the descriptor.
+#[test]
+fn lack_of_a_descriptor_for_a_root_is_an_error() {
+    process::run("roots::lack_of_a_descriptor_for_a_root_is_an_error", || {
+        let tree = Tree::of(&["a", "b", "c"]);
+        let [first, second] = [(); 2].map(|()| lendir::open(tree.path()).unwrap());
+        let held = leave_room(0);
+        let mut walk = Walk::options().from_fd(first, "root");
+        let mut walk_dirs = WalkDirs::options().from_fd(second, "root");
+        drop(held);
+        let error = walk.next().unwrap_err();
+        assert_eq!((path(&error), errno(&error)), (Path::new("root"), libc::EMFILE));
+        assert!(walk.next().unwrap().is_none());
+        let mut dir = walk_dirs.next().unwrap().unwrap();
+        assert_eq!(errno(&dir.next().unwrap_err()), libc::EMFILE);
+        assert!(walk_dirs.next().unwrap().is_none());
+    });
+}
+
 /// Even without permission to search the root, which leaves only the descriptor itself.
 #[test]
 fn walks_of_duplicates_do_not_disturb_each_other() {
@@ -433,5 +473,8 @@ fn walks_of_duplicates_do_not_disturb_each_other() {
         for _ in 0..2 {
             assert_eq!(walk().next().unwrap().unwrap().count().unwrap(), 3);
         }
+        let only_a_path = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
+        let mut walk = WalkDirs::options().from_fd(only_a_path, "");
+        assert_eq!(errno(&walk.next().unwrap().unwrap().count().unwrap_err()), libc::EACCES);
     });
 }

@@ -8,6 +8,8 @@ use crate::fuse::{
 use crate::report::{OPTIONS, Report, SORTED, check_ways, level};
 use crate::support::machine;
 use crate::support::options::{PLAIN, TestOptions};
+use crate::support::process::leave_room;
+use crate::support::scan::errno;
 use lendir::{Dir, Listing, Order, Walk, WalkDirs};
 use libc::{
     DT_DIR, DT_REG, DT_UNKNOWN, EINTR, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, EXDEV,
@@ -287,6 +289,36 @@ fn walk_reads_again_without_lseek() {
             }
             assert_eq!(count, 4);
         }
+    });
+}
+
+/// If no descriptor is free, such a walk closes levels. A reader that has none reports an error.
+#[test]
+fn reading_again_without_lseek_needs_a_descriptor() {
+    served("walks::hostile::reading_again_without_lseek_needs_a_descriptor", || {
+        let level = |children| Directory { cookie: Some(|place| place + 1), ..directory(children) };
+        let depth = 30;
+        let tree = (0..depth).fold(leaf(), |below, _| {
+            level(vec![dir("a", leaf()), dir("b", below), dir("c", leaf())])
+        });
+        let server = Server::mount(vec![tree]).unwrap();
+        let at = lendir::open(server.path(0)).unwrap();
+        let (mut begun, mut listing) = (lendir::read_dir(server.path(0)).unwrap(), Listing::new());
+        assert!(begun.next().unwrap().is_some());
+        listing.read(&at).unwrap();
+        let held = leave_room(8);
+        let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
+        let mut count = 0;
+        while let Some(mut dir) = walk.next().unwrap() {
+            let _ = dir.next().unwrap();
+            count += 1;
+        }
+        assert_eq!(count, 3 * depth + 1);
+        drop((held, walk));
+
+        let _held = leave_room(0);
+        let refused = [begun.read_into(&mut listing), listing.read(&at)];
+        assert!(refused.iter().all(|read| errno(read.as_ref().unwrap_err()) == libc::EMFILE));
     });
 }
 
