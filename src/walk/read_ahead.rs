@@ -116,7 +116,7 @@ struct State {
 /// Some siblings that are pending, or one directory that is begun or done.
 struct Item {
     parent: Arc<AheadDir>,
-    /// Its place among the children of `parent`.
+    /// The indices of the directories among the children of `parent`.
     range: Range<usize>,
     progress: Progress,
 }
@@ -446,7 +446,9 @@ impl Shared {
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.note(start, if done.is_some() { listing.len() } else { 0 });
-            shared.lock().finish(&begun, done);
+            state = shared.lock();
+            state.finish(&begun, done);
+            drop((begun, state)); // in this order: the lock guards the number of descriptors
             shared.walk_signal.notify_one();
             state = shared.lock();
         }
