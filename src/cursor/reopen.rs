@@ -1,6 +1,6 @@
 //! [`Cursor::reopen`]: finds a level again after its descriptor was closed.
 //!
-//! It does not know what remains to do at a level, nor which other levels are open.
+//! It does not know what remains to do at a level.
 //!
 //! ```text
 //! 1. by `..`, from the level below, if that is open and no followed link lies between
@@ -62,8 +62,8 @@ impl<T: Work> Cursor<T> {
         if let Some(dir) = above {
             return Ok(dir);
         }
-        let is_below = |dead_end: &DeadEnd| dead_end.name_end <= bounds.path_end;
-        if let Some(DeadEnd { errno, .. }) = dead_end.filter(is_below) {
+        let is_on_path = |dead_end: &DeadEnd| dead_end.name_end <= bounds.path_end;
+        if let Some(DeadEnd { errno, .. }) = dead_end.filter(is_on_path) {
             return Err((errno, dead_end));
         }
         let (start, mut reached, levels) = stack.path_by_names().ok_or((Errno::NOENT, None))?;

@@ -361,7 +361,7 @@ impl Walk {
         match self.state.take().map(|state| self.updates.apply_to(state)) {
             Some(state) if state.is_entered() => self.descend(state)?,
             Some(_) => {}
-            None => self.updates.request.set(EntryState::NO_REQUEST), // it is about this entry
+            None => self.updates.request.set(EntryState::NO_REQUEST), // about this entry alone
         }
         while !self.next_entry() {
             let top = self.cursor.stack.levels.last();

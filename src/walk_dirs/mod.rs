@@ -247,8 +247,8 @@ impl<S: Clone> WalkDirs<S> {
     /// # How the walk ends
     ///
     /// - [`Worker::next`] returns `None` on all threads once nothing is left to enter.
-    /// - A closure that returns early, for example by `?`, ends its own thread. The other threads
-    ///   walk what it had not entered, but the rest of its last directory is not yielded.
+    /// - A closure that returns early, for example by `?`, leaves the walk. The other threads walk
+    ///   what it had not entered, but the rest of its last directory is not yielded.
     /// - [`Worker::stop`] ends the walk on all threads. So does a panic, which `run_parallel`
     ///   passes on when all threads have returned.
     ///

@@ -119,7 +119,8 @@ impl Subdirs {
             let state = self.updated.get(name).copied().unwrap_or(state);
             self.last_start = self.pending.len();
             self.pending.push(state, name.to_bytes());
-            // A link is pending only until it is known whether it is followed.
+            // A link is pending until it is known whether it is followed, and a name that was
+            // skipped before the directory was read again, until it is resolved.
             self.is_unresolved |= !state.is_entered();
             self.is_last_unknown = state.is_unknown();
         }
