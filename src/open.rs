@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, SeekFrom, fcntl_getfl, seek};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -87,10 +87,8 @@ pub fn openat(dirfd: impl AsFd, name: impl AsRef<[u8]>) -> Result<OwnedFd, Error
 }
 
 fn open_path(dirfd: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Error> {
-    path.into_with_c_str(|path| {
-        retry_on_intr(|| rustix::fs::openat(dirfd, path, flags, Mode::empty()))
-    })
-    .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))
+    path.into_with_c_str(|path| at(dirfd, path, flags))
+        .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))
 }
 
 /// Returns `true` if the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
@@ -98,8 +96,8 @@ pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE)
 }
 
-/// Opens `name` in `dir`. If the kernel refuses `O_NOATIME`, which it permits to the owner only,
-/// opens it without.
+/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
+/// only, calls `open` without it.
 #[inline]
 pub(crate) fn open_with(
     flags: OFlags,
@@ -113,11 +111,22 @@ pub(crate) fn open_with(
     }
 }
 
+/// Opens `name` in `dir` by `openat`.
+#[inline]
+pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// Lets the next reading of `dir` begin at the beginning, unless its server ignores that.
+pub(crate) fn rewind(dir: impl AsFd) -> Result<(), Errno> {
+    retry_on_intr(|| seek(&dir, SeekFrom::Start(0))).map(drop)
+}
+
 /// Opens the directory `dir` anew, so that it has a position of its own, at the beginning.
 #[cold]
 pub(crate) fn open_anew(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let no_atime = fcntl_getfl(dir).unwrap_or(OFlags::empty()) & OFlags::NOATIME;
-    open_with(DIRECTORY | no_atime, |flags| rustix::fs::openat(dir, c".", flags, Mode::empty()))
+    at(dir, c".", DIRECTORY | no_atime)
 }
 
 /// Opens the directory `dir` anew, to read it from its beginning. If that is refused, rewinds `dir`
@@ -128,7 +137,6 @@ pub(crate) fn open_again(dir: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> 
     open_anew(dir).map(Some).or_else(|errno| {
         let ignores_seeks = |system| matches!(system, FileSystem::FUSE | FileSystem::V9FS);
         let is_trusted = !lacks_descriptor(errno) || !FileSystem::of(dir).is_ok_and(ignores_seeks);
-        let is_rewound = is_trusted && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok();
-        if is_rewound { Ok(None) } else { Err(errno) }
+        if is_trusted && rewind(dir).is_ok() { Ok(None) } else { Err(errno) }
     })
 }

@@ -2,24 +2,18 @@
 //! above, and for a directory whose descriptor was closed. They do not know what an error
 //! means for the walk.
 
+use crate::open::open_with;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
 
-/// The flags for [`at`] that open a directory, even through symbolic links.
-pub(crate) use crate::open::DIRECTORY;
-pub(crate) use crate::open::lacks_descriptor;
-use crate::open::open_with;
+/// `DIRECTORY`: the flags for [`at`] that open a directory, even through symbolic links.
+pub(crate) use crate::open::{DIRECTORY, at, lacks_descriptor};
+
 /// The flags that open a directory itself. The kernel refuses a symbolic link with `ENOTDIR`, and
 /// an old kernel with `ELOOP`.
 pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
-
-/// Opens `name` in `dir` by `openat`.
-#[inline]
-pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
-}
 
 /// Opens `name` in `dir` in the same way as [`at`], but for `*at` calls and `..` only. This needs
 /// no permission to read the directory.

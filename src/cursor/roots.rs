@@ -4,11 +4,9 @@
 use super::opener::{OpenDir, Root};
 use super::options::Options;
 use crate::error::Error;
-use crate::open::{lacks_descriptor, open_anew};
+use crate::open::{lacks_descriptor, open_anew, rewind};
 use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{SeekFrom, seek};
-use rustix::io::retry_on_intr;
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -33,11 +31,10 @@ impl Roots {
 
     /// Returns `root` as the only root, to be read from its beginning.
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
-        let rewind = || retry_on_intr(|| seek(&root, SeekFrom::Start(0)));
         let found = match open_anew(root.as_fd()) {
             Ok(dir) => OpenDir::query(dir),
             // The walk shares the position with duplicates, as `WalkOptions::from_fd` says.
-            Err(errno) if !lacks_descriptor(errno) && rewind().is_ok() => OpenDir::query(root),
+            Err(errno) if !lacks_descriptor(errno) && rewind(&root).is_ok() => OpenDir::query(root),
             Err(errno) => {
                 OpenDir { dir: root, end_marker: EndMarker::NONE, unreadable: Some(errno) }
             }

@@ -4,9 +4,9 @@
 //! An `EndMarker` does not know how a directory is read.
 
 use crate::file_system::FileSystem;
+use crate::open::rewind;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, SeekFrom, StatxFlags, seek, statx};
-use rustix::io::retry_on_intr;
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::fs;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
@@ -94,7 +94,7 @@ impl EndMarker {
     /// ended when it was opened, until a seek: on btrfs, and on an overlay over btrfs.
     pub(crate) fn move_fixed_end(self, dir: impl AsFd) {
         if self.0 & FIXED != 0 {
-            let _ = retry_on_intr(|| seek(&dir, SeekFrom::Start(0)));
+            let _ = rewind(dir);
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::cursor::options::Options;
 use crate::cursor::reopen::PathByNames;
 use crate::cursor::stack::Work;
 use crate::error::Error;
+use crate::open::rewind;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::Entries;
 use crate::read_dir::entry::Directory;
@@ -46,7 +47,6 @@ use crate::read_dir::records::Phase;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
 use rustix::fd::AsFd;
-use rustix::fs::{SeekFrom, seek};
 
 /// The part of a tree that one thread has to walk.
 pub(crate) struct Part<S> {
@@ -136,7 +136,7 @@ impl<S> Part<S> {
             if subdirs.has_yielded {
                 again = cursor.open_again()?;
             } else {
-                let _ = seek(directory.fd, SeekFrom::Start(0)); // the position is presumably 0
+                let _ = rewind(directory.fd); // the position is presumably 0
             }
             loop {
                 let (directory, _) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
