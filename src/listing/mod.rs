@@ -313,7 +313,6 @@ impl Listing {
     }
 
     /// Reads the entries of a directory behind the entries up to `above`, which stay unchanged.
-    /// Returns the first failed query of a type.
     #[inline(always)]
     pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) -> io::Result<()> {
         self.truncate(above);

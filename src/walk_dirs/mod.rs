@@ -93,8 +93,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///   of the [`Listing`](crate::Listing).
 /// - **A directory is opened when it is yielded**, not when its entry is. You can `chmod` it
 ///   before.
-/// - **Leaving early loses no subdirectory.** If you drop a [`Dir`] before its end, the walk reads
-///   the directory again from the start.
+/// - **Leaving early loses no subdirectory silently.** If you drop a [`Dir`] before its end, the
+///   walk reads the directory again from the start, or reports why it cannot.
 /// - **A directory that you have no permission to read is yielded**, and the error comes when you
 ///   read it. A read error comes after the entries before it.
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
