@@ -15,6 +15,7 @@ use lendir::StatxFlags;
 use lendir_benches::machine;
 use lendir_benches::ratio::time;
 use rustix::fs::{CWD, FileType, Mode, mkdirat, mknodat};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use rustix::time::{ClockId, clock_gettime};
@@ -267,7 +268,10 @@ impl Tracing {
         // SAFETY: the process has one thread, and uses no other table of descriptors.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        mount("lendir", PLACE, "tracefs", MountFlags::empty(), None)?;
+        match mount("lendir", PLACE, "tracefs", MountFlags::empty(), None) {
+            Ok(()) | Err(Errno::BUSY) => {} // BUSY: it is mounted there already
+            Err(errno) => return Err(errno.into()),
+        }
         let this = Self(Path::new(PLACE).join(format!("instances/lendir-{}", id())));
         fs::create_dir(&this.0)?;
         for (file, value) in [
