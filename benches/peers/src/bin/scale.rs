@@ -1,6 +1,6 @@
-//! Measures how walks scale with the number of threads: `scale [DIRECTORY]`. It makes two trees of a
-//! million entries in a new directory below DIRECTORY, which is `/dev/shm` by default, and takes at
-//! most five minutes.
+//! Measures how walks scale with the number of threads: `scale [DIRECTORY]`. It makes two trees of
+//! a million entries in a new directory below DIRECTORY, which is `/dev/shm` by default, and takes
+//! about five minutes.
 //!
 //! It is a program of its own, so that it can be linked statically and copied to a machine with
 //! many cores and nothing else:
@@ -25,7 +25,8 @@ use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, id};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The first argument of a child. The contender, the number of threads and the root follow.
@@ -39,11 +40,18 @@ struct Contender {
     count: fn(&Path, usize) -> u64,
 }
 
-const CONTENDERS: [Contender; 8] = [
+/// They only count entries.
+const READERS: &[Contender] = &[
     Contender { name: "lendir", count: |root, threads| lendir(root, threads, false) },
+    Contender { name: "divided", count: |root, threads| divided(root, threads, false) },
+    Contender { name: "divided, own tables", count: |root, threads| divided(root, threads, true) },
     Contender { name: "ignore", count: |root, threads| ignore(root, threads, false) },
     Contender { name: "dua-core", count: |root, threads| dua(root, threads, false) },
     Contender { name: "fdf", count: |root, threads| fdf(root, threads, false) },
+];
+
+/// They also query each entry.
+const QUERIERS: &[Contender] = &[
     Contender { name: "lendir, statx", count: |root, threads| lendir(root, threads, true) },
     Contender { name: "ignore, statx", count: |root, threads| ignore(root, threads, true) },
     Contender { name: "dua-core, statx", count: |root, threads| dua(root, threads, true) },
@@ -65,6 +73,38 @@ fn lendir(root: &Path, threads: usize, query: bool) -> u64 {
         count
     });
     counts.into_iter().sum()
+}
+
+/// Divides the tree beforehand: each thread takes subtrees of depth 2 from a list and walks them
+/// alone. With `own_tables`, the threads do not even share the table of descriptors.
+fn divided(root: &Path, threads: usize, own_tables: bool) -> u64 {
+    let (mut subtrees, mut count_above) = (Vec::new(), 0);
+    let mut walk = lendir::walk_dirs(root).expect("cannot open the root");
+    while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
+        if dir.depth() == 2 {
+            subtrees.push(dir.path().to_owned());
+            dir.skip_subdirs();
+        } else {
+            count_above += dir.count().expect("cannot read the directory");
+        }
+    }
+    let next_index = AtomicUsize::new(0);
+    let work = || {
+        if own_tables {
+            // SAFETY: the thread uses no descriptor of another thread, and passes none on.
+            unsafe { unshare_unsafe(UnshareFlags::FILES) }.expect("cannot unshare the table");
+        }
+        let mut count = 0;
+        while let Some(subtree) = subtrees.get(next_index.fetch_add(1, Relaxed)) {
+            count += lendir(subtree, 1, false);
+        }
+        count
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let counts = workers.into_iter().map(|it| it.join().expect("a thread panicked"));
+        count_above + counts.sum::<u64>()
+    })
 }
 
 fn ignore(root: &Path, threads: usize, query: bool) -> u64 {
@@ -167,7 +207,8 @@ fn main() {
 
 /// Is a child: prints the seconds of wall and processor time, and the number of entries.
 fn run(name: &str, threads: &str, root: &str) {
-    let contender = CONTENDERS.iter().find(|it| it.name == name).expect("an unknown contender");
+    let mut contenders = READERS.iter().chain(QUERIERS);
+    let contender = contenders.find(|it| it.name == name).expect("an unknown contender");
     let threads = threads.parse().expect("the argument is not a number of threads");
     let clocks = || {
         [ClockId::Monotonic, ClockId::ProcessCPUTime].map(|clock| {
@@ -201,8 +242,8 @@ fn measure_one(contender: &Contender, threads: usize, tree: &Tree, root: &Path) 
     Figures { wall: seconds(wall), processor: seconds(processor) }
 }
 
-/// The time after which no round of a tree begins, so that all takes at most five minutes.
-const ENOUGH: Duration = Duration::from_mins(1);
+/// The time after which no round of a table begins, so that all takes about five minutes.
+const ENOUGH: Duration = Duration::from_secs(30);
 
 fn measure(directory: &Path) {
     let tracing = Tracing::start();
@@ -215,47 +256,54 @@ fn measure(directory: &Path) {
     );
     for tree in &TREES {
         let root = directory.join(format!("lendir-scale-{}", id()));
-        let rows = tree.make(&root).map(|()| rows(tree, &root, tracing.as_ref().ok()));
+        let tables = tree.make(&root).map(|()| {
+            let readers = table(tree, &root, READERS, tracing.as_ref().ok());
+            readers + &table(tree, &root, QUERIERS, None)
+        });
         let removed = fs::remove_dir_all(&root);
-        let rows = rows.and_then(|rows| removed.map(|()| rows)).expect("cannot make the tree");
-        println!(
-            "\n| {} | {} | lendir, longest openat2 |\n|---|{}---|\n{rows}",
-            tree.label,
-            CONTENDERS.each_ref().map(|contender| contender.name).join(" | "),
-            "---|".repeat(CONTENDERS.len())
-        );
+        print!("{}", tables.expect("cannot make the tree"));
+        removed.expect("cannot remove the tree");
     }
 }
 
-fn rows(tree: &Tree, root: &Path, tracing: Option<&Tracing>) -> String {
-    let mut figures = THREADS.map(|_| CONTENDERS.each_ref().map(|_| Vec::new()));
+/// Returns a table of the contenders. `tracing` adds a column for the first one.
+fn table(tree: &Tree, root: &Path, contenders: &[Contender], tracing: Option<&Tracing>) -> String {
+    let mut rows = THREADS.map(|_| contenders.iter().map(|_| Vec::new()).collect::<Vec<_>>());
     let begin = Instant::now();
     for _ in 0..3 {
-        for (threads, figures) in THREADS.into_iter().zip(&mut figures) {
-            for (contender, figures) in CONTENDERS.iter().zip(figures) {
-                figures.push(measure_one(contender, threads, tree, root));
+        for (threads, runs) in THREADS.into_iter().zip(&mut rows) {
+            for (contender, runs) in contenders.iter().zip(runs) {
+                runs.push(measure_one(contender, threads, tree, root));
             }
         }
         if begin.elapsed() > ENOUGH {
             break;
         }
     }
-    let row = |(threads, figures): (usize, [Vec<Figures>; CONTENDERS.len()])| {
-        let cells = figures.map(|mut figures| {
-            figures.sort_by(|a, b| a.wall.total_cmp(&b.wall));
-            let Figures { wall, processor } = &figures[figures.len() / 2];
-            format!("{}, {}", time(*wall), time(*processor))
-        });
-        let longest = tracing.map_or(Ok(f64::NAN), |tracing| {
-            tracing.longest(|| {
-                measure_one(&CONTENDERS[0], threads, tree, root);
-            })
-        });
-        let longest = longest.map_or_else(|error| error.to_string(), time);
+
+    let mut names: Vec<_> = contenders.iter().map(|it| it.name.to_owned()).collect();
+    names.extend(tracing.map(|_| format!("{}, longest openat2", contenders[0].name)));
+    let (head, rule) = (names.join(" | "), "---|".repeat(names.len()));
+    let mut lines = vec![format!("| {} | {head} |", tree.label), format!("|---|{rule}")];
+    for (threads, mut runs) in THREADS.into_iter().zip(rows) {
+        let mut cells: Vec<_> = runs.iter_mut().map(|runs| median(runs)).collect();
+        cells.extend(tracing.map(|tracing| {
+            let longest = tracing.longest(|| {
+                measure_one(&contenders[0], threads, tree, root);
+            });
+            longest.map_or_else(|error| error.to_string(), time)
+        }));
         let label = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
-        format!("| {label} | {} | {longest} |\n", cells.join(" | "))
-    };
-    THREADS.into_iter().zip(figures).map(row).collect()
+        lines.push(format!("| {label} | {} |", cells.join(" | ")));
+    }
+    format!("\n{}\n", lines.join("\n"))
+}
+
+/// Returns the cell of the median run.
+fn median(runs: &mut [Figures]) -> String {
+    runs.sort_by(|a, b| a.wall.total_cmp(&b.wall));
+    let Figures { wall, processor } = &runs[(runs.len() - 1) / 2];
+    format!("{}, {}", time(*wall), time(*processor))
 }
 
 /// The kernel's tracing of `openat2`, in mounts of this process. Nothing else that is traced is
