@@ -17,19 +17,17 @@
 //! an entry or a server left one out, the program empties it again for as long as that removes
 //! something.
 //!
-//! The buffers keep their 32 KiB, although a larger one takes fewer calls. NFS 3 looks up each name
-//! before it removes it, unless the listing brought the name's attributes. The kernel asks for
-//! these while it sees that the entries of each batch are used before the next one is read. With
-//! 1 MiB most names come in batches without attributes, and 5,000 files take 20.6 s in place of
-//! 12.0 s at 2 ms a request.
+//! In a directory on ext4 with more than a thousand files, the program sorts the others by inode
+//! number, some 100,000 at a time. Everywhere else it removes each file as soon as it is listed.
+//! The recipe *Remove a tree* gives both reasons.
 //!
 //! The example shows second visits on several threads.
 
-use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, openat, stat, statat, unlinkat};
+use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, fstatfs, openat, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
 use lendir::{Dir, Error, FileType, OFlags, WalkDirs, WalkDirsOptions};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io::{self, Write};
 use std::ops::Bound::{Included, Unbounded};
 use std::os::unix::ffi::OsStrExt;
@@ -116,6 +114,18 @@ fn options() -> WalkDirsOptions<Option<Errno>> {
     WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None)
 }
 
+/// From this many files on, the program asks whether a directory is on ext4. On a server, that
+/// costs a request, which a small directory is not worth.
+const MANY: usize = 1000;
+
+/// The most memory that files take before they are removed, in bytes.
+const MAX_MEMORY: usize = 8 << 20;
+
+/// Returns whether the directory is on ext4, or on ext2 or ext3, which have the same number.
+fn is_on_ext4(dir: &Dir<'_, Option<Errno>>) -> bool {
+    fstatfs(dir.fd()).is_ok_and(|found| found.f_type == 0xEF53) // EXT4_SUPER_MAGIC
+}
+
 #[derive(Default)]
 struct Rm {
     /// The directories in which an entry could not be removed.
@@ -143,17 +153,29 @@ impl Rm {
         });
     }
 
-    /// Removes all entries of a directory except its subdirectories. Returns whether there were any.
+    /// Removes all but the subdirectories of a directory. Returns whether it removed any.
     fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> bool {
         let (mut unread, mut has_removed) = (None, false);
+        let (mut file_count, mut is_sorting) = (0, false);
+        let (mut files, mut memory) = (Vec::new(), 0);
         while let Some(entry) =
             dir.next_or_report(|error| unread = Errno::from_io_error(error.io_error()))
         {
-            let removed = match entry.d_type() {
-                FileType::Directory => Err(Errno::ISDIR),
-                _ => unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()),
-            };
-            match removed {
+            match entry.d_type() {
+                FileType::Directory => continue,
+                FileType::Unknown => {} // it may be a directory, which the walk must enter
+                _ if is_sorting => {
+                    memory += 64 + entry.name().len(); // with what the allocator needs
+                    files.push((entry.ino(), entry.name_cstr().to_owned()));
+                    if memory > MAX_MEMORY {
+                        has_removed |= self.remove_sorted(dir, &mut files);
+                        memory = 0;
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            match unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()) {
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), errno),
                 Ok(()) => {
@@ -162,8 +184,25 @@ impl Rm {
                     entry.skip_subtree();
                 }
             }
+            file_count += 1;
+            is_sorting |= file_count == MANY && is_on_ext4(dir);
         }
+        has_removed |= self.remove_sorted(dir, &mut files);
         *dir.state_mut() = unread;
+        has_removed
+    }
+
+    /// Removes the files in the order of their inode numbers. Returns whether it removed any.
+    fn remove_sorted(&self, dir: &Dir<'_, Option<Errno>>, files: &mut Vec<(u64, CString)>) -> bool {
+        let mut has_removed = false;
+        files.sort_unstable();
+        for (_, name) in files.drain(..) {
+            match unlinkat(dir.fd(), &name, AtFlags::empty()) {
+                Ok(()) => has_removed = true,
+                Err(Errno::ISDIR) => {} // a directory has taken the place of the file
+                Err(errno) => self.report_error(&dir.wrap_error_at(name.to_bytes(), errno)),
+            }
+        }
         has_removed
     }
 
