@@ -27,9 +27,10 @@ use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, fstatfs, openat, stat, statat
 use lendir::rustix::io::Errno;
 use lendir::{Dir, Error, FileType, OFlags, WalkDirs, WalkDirsOptions};
 use std::collections::BTreeSet;
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Write};
 use std::ops::Bound::{Included, Unbounded};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,8 +123,8 @@ const MANY: usize = 1000;
 const MAX_MEMORY: usize = 8 << 20;
 
 /// Returns whether the directory is on ext4, or on ext2 or ext3, which have the same number.
-fn is_on_ext4(dir: &Dir<'_, Option<Errno>>) -> bool {
-    fstatfs(dir.fd()).is_ok_and(|found| found.f_type == 0xEF53) // EXT4_SUPER_MAGIC
+fn is_on_ext4(dir: BorrowedFd<'_>) -> bool {
+    fstatfs(dir).is_ok_and(|found| found.f_type == 0xEF53) // EXT4_SUPER_MAGIC
 }
 
 #[derive(Default)]
@@ -155,6 +156,7 @@ impl Rm {
 
     /// Removes all but the subdirectories of a directory. Returns whether it removed any.
     fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> bool {
+        let (fd, path) = (dir.fd(), dir.path());
         let (mut unread, mut has_removed) = (None, false);
         let (mut file_count, mut is_sorting) = (0, false);
         let (mut files, mut memory) = (Vec::new(), 0);
@@ -168,42 +170,49 @@ impl Rm {
                     memory += 64 + entry.name().len(); // with what the allocator needs
                     files.push((entry.ino(), entry.name_cstr().to_owned()));
                     if memory > MAX_MEMORY {
-                        has_removed |= self.remove_sorted(dir, &mut files);
+                        has_removed |= self.remove_sorted(fd, path, &mut files);
                         memory = 0;
                     }
                     continue;
                 }
                 _ => {}
             }
-            match unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()) {
-                Err(Errno::ISDIR) => {}
-                Err(errno) => self.report(&entry.path(), errno),
-                Ok(()) => {
-                    has_removed = true;
-                    // Otherwise the walk would try to open an entry of unknown type.
-                    entry.skip_subtree();
-                }
+            if self.remove_file(fd, path, entry.name_cstr()) {
+                has_removed = true;
+                // Otherwise the walk would try to open an entry of unknown type.
+                entry.skip_subtree();
             }
             file_count += 1;
-            is_sorting |= file_count == MANY && is_on_ext4(dir);
+            is_sorting |= file_count == MANY && is_on_ext4(fd);
         }
-        has_removed |= self.remove_sorted(dir, &mut files);
+        has_removed |= self.remove_sorted(fd, path, &mut files);
         *dir.state_mut() = unread;
         has_removed
     }
 
     /// Removes the files in the order of their inode numbers. Returns whether it removed any.
-    fn remove_sorted(&self, dir: &Dir<'_, Option<Errno>>, files: &mut Vec<(u64, CString)>) -> bool {
-        let mut has_removed = false;
+    fn remove_sorted(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &Path,
+        files: &mut Vec<(u64, CString)>,
+    ) -> bool {
         files.sort_unstable();
+        let mut has_removed = false;
         for (_, name) in files.drain(..) {
-            match unlinkat(dir.fd(), &name, AtFlags::empty()) {
-                Ok(()) => has_removed = true,
-                Err(Errno::ISDIR) => {} // a directory has taken the place of the file
-                Err(errno) => self.report_error(&dir.wrap_error_at(name.to_bytes(), errno)),
-            }
+            has_removed |= self.remove_file(dir, path, &name);
         }
         has_removed
+    }
+
+    /// Removes an entry of the directory `dir`, unless it is a directory. Returns whether it did.
+    fn remove_file(&self, dir: BorrowedFd<'_>, path: &Path, name: &CStr) -> bool {
+        match unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) => return true,
+            Err(Errno::ISDIR) => {}
+            Err(errno) => self.report(&path.join(OsStr::from_bytes(name.to_bytes())), errno),
+        }
+        false
     }
 
     /// Removes a directory whose contents were removed.
