@@ -230,6 +230,10 @@ impl<S: Clone> WalkDirs<S> {
     /// which can be hundreds, for calls that wait. 0 means one for each core that this process may
     /// use, but at least 8, because threads that wait for a disk need no core.
     ///
+    /// A walk that only reads names, in small directories, gains nothing beyond 8 threads, because
+    /// each directory that they open or close locks the process's one table of descriptors. Large
+    /// directories and queries keep more cores busy.
+    ///
     /// Threads start on demand, so a small tree may get fewer closures (and results) than you asked
     /// for: never make one wait for another. If the system refuses a thread, those that run walk
     /// the whole tree. A new thread inherits the CPU affinity and the signal mask of the thread
