@@ -15,9 +15,9 @@ use std::ffi::CStr;
 /// unless it stands for no request.
 ///
 /// ```text
-/// bit   6         5         4       3         2          1         0
-///       rest      updated   named   skipped   followed   can be:   can be:
-///       skipped                                          link      directory
+/// bit   5         4       3         2          1         0
+///       rest      named   skipped   followed   can be:   can be:
+///       skipped                                link      directory
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState(pub(crate) u8);
@@ -34,11 +34,9 @@ impl EntryState {
     pub(crate) const NAMED_DIRECTORY: Self = Self(Self::DIRECTORY.0 | Self::NAMED.0);
     pub(crate) const NAMED_FOLLOWED: Self =
         Self(Self::UNKNOWN.0 | Self::FOLLOWED.0 | Self::NAMED.0);
-    /// The caller has queried, skipped or followed the entry.
-    const UPDATED: Self = Self(1 << 5);
     pub(crate) const NO_REQUEST: Self = Self(0);
     /// The caller skips the entry and the rest of its directory. Only a `Walk` has this request.
-    pub(crate) const REST_SKIPPED: Self = Self(Self::SKIPPED.0 | 1 << 6);
+    pub(crate) const REST_SKIPPED: Self = Self(Self::SKIPPED.0 | 1 << 5);
 
     /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
     #[inline]
@@ -97,10 +95,6 @@ impl EntryState {
         self.has(Self::NAMED)
     }
 
-    pub(crate) fn is_updated(self) -> bool {
-        self.has(Self::UPDATED)
-    }
-
     /// Returns `true` if the walk tries to enter the entry.
     #[inline]
     pub(crate) fn is_entered(self) -> bool {
@@ -132,6 +126,6 @@ impl EntryUpdates {
     #[inline]
     pub(crate) fn apply_to(&self, state: EntryState) -> EntryState {
         let types = self.queried.take().map_or(state, |queried| state.with_type(queried));
-        EntryState(types.0 | self.request.take().0 | EntryState::UPDATED.0)
+        EntryState(types.0 | self.request.take().0)
     }
 }

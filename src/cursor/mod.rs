@@ -22,7 +22,6 @@ pub(crate) mod roots;
 pub(crate) mod stack;
 
 use crate::error::Error;
-use crate::open::open_again;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::query_type;
 use entry_state::EntryState;
@@ -115,20 +114,6 @@ impl<T: Work> Cursor<T> {
         self.push(found, remaining);
         self.root_parent = parent;
         Ok(true)
-    }
-
-    /// Opens the current directory anew: see [`open_again`].
-    #[cold]
-    pub(crate) fn open_again(&mut self) -> Result<Option<OwnedFd>, Error> {
-        loop {
-            match open_again(self.stack.top().dir()) {
-                Err(errno) if self.close_some(errno) => {}
-                again => {
-                    let (directory, _) = self.stack.top_mut().directory_and_remaining(&self.path);
-                    return again.map_err(|errno| directory.error(errno));
-                }
-            }
-        }
     }
 
     /// Opens `name` in the current directory. The path already ends with this name. Returns `None`

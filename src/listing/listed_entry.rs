@@ -102,7 +102,13 @@ impl<'a> ListedEntry<'a> {
     pub(crate) fn record(&self) -> Record<'a> {
         let Self { span, arena } = *self;
         let statx = arena.answer(span).map(|answer| (&answer.statx, answer.asked));
-        Record::Kept { bytes: &arena.memory[span.start() - HEADER..=span.end()], statx }
+        Record::Kept { bytes: self.bytes(), statx }
+    }
+
+    /// Returns the record up to the NUL of its name.
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        &self.arena.memory[self.span.start() - HEADER..=self.span.end()]
     }
 
     /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr), this method does not

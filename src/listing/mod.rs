@@ -228,12 +228,13 @@ impl Listing {
         Self { arena, spans, extent, order, ..Self::default() }
     }
 
-    /// Copies the entries of another listing, in their order, behind the entries up to `above`.
-    pub(crate) fn append(&mut self, above: Extent, other: &Self) -> io::Result<()> {
+    /// Copies the entries of another listing from index `first` on, in their order, behind the
+    /// entries up to `above`.
+    pub(crate) fn append(&mut self, above: Extent, other: &Self, first: usize) -> io::Result<()> {
         self.truncate(above);
         let Self { arena, extent, .. } = other;
         let end = Extent {
-            entries: above.entries + extent.entries,
+            entries: above.entries + extent.entries - first,
             records_end: above.records_end + extent.records_end,
         };
         grow(&mut self.arena.memory, end.records_end)?;
@@ -243,7 +244,7 @@ impl Listing {
         self.arena.answers.extend(moved);
         self.arena.memory[above.records_end..end.records_end]
             .copy_from_slice(&arena.memory[..extent.records_end]);
-        for (to, span) in self.spans[above.entries..].iter_mut().zip(other.spans()) {
+        for (to, span) in self.spans[above.entries..].iter_mut().zip(&other.spans()[first..]) {
             *to = span.moved(above.records_end);
         }
         self.extent = end;
@@ -289,26 +290,56 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
-        self.read_known(directory, EndMarker::NONE, false)
+        self.read_known(directory, EndMarker::NONE)
     }
 
-    /// Reads like [`read`](Self::read), but knows the path and the end marker of the directory, and
-    /// whether the walk `enters` something in it.
+    /// Reads like [`read`](Self::read), but knows the path and the end marker of the directory.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
         directory: Directory<'_>,
         end_marker: EndMarker,
-        enters: bool,
+    ) -> Result<(), Error> {
+        let source = Source::whole(directory.fd, end_marker, false);
+        self.read_by(directory, |listing| {
+            listing.read_behind(listing.extent, source)?;
+            if listing.phase == Phase::Empty { listing.read_again(source) } else { Ok(()) }
+        })
+    }
+
+    /// Reads what remains of a directory: the entries of `batch` from index `first` on, and those
+    /// that were not read.
+    #[inline(always)]
+    pub(crate) fn read_rest(
+        &mut self,
+        directory: Directory<'_>,
+        source: Source<'_>,
+        batch: &Self,
+        first: usize,
+    ) -> Result<(), Error> {
+        self.read_by(directory, |listing| {
+            if first < batch.len() {
+                listing.append(listing.extent, batch, first)?;
+                listing.query_batch(0, source.dir, source.ask_types)?;
+            }
+            let is_reading = batch.phase == Phase::Reading;
+            let filled = if is_reading { listing.fill(source) } else { Ok(batch.phase) };
+            listing.sort(0);
+            listing.phase = filled?;
+            Ok(())
+        })
+    }
+
+    /// Replaces the contents by `read`. Returns its error with the path.
+    #[inline(always)]
+    fn read_by(
+        &mut self,
+        directory: Directory<'_>,
+        read: impl FnOnce(&mut Self) -> io::Result<()>,
     ) -> Result<(), Error> {
         self.clear();
-        let source = Source::whole(directory.fd, end_marker, enters);
-        let read = self.arena.set_directory(directory);
-        let mut read = read.and_then(|()| self.read_behind(self.extent, source));
-        if read.is_ok() && self.phase == Phase::Empty {
-            read = self.read_again(source);
-        }
-        read.map_err(|error| directory.error(error))?;
+        let is_set = self.arena.set_directory(directory);
+        is_set.and_then(|()| read(self)).map_err(|error| directory.error(error))?;
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
@@ -499,7 +530,7 @@ impl Listing {
     }
 
     /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. Returns
-    /// whether the directory has more.
+    /// whether the directory has more, which the phase says, too.
     #[inline(always)]
     pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize) -> io::Result<bool> {
         // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first
@@ -509,6 +540,7 @@ impl Listing {
         while phase == Phase::Reading && self.extent.entries == entries {
             phase = self.read_batch(source, batch, least)?;
         }
+        self.phase = phase;
         Ok(phase == Phase::Reading)
     }
 
@@ -558,6 +590,12 @@ impl Listing {
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
+    }
+
+    /// Returns the record of the entry at `index`, up to the NUL of its name.
+    #[inline(always)]
+    pub(crate) fn record(&self, index: usize) -> &[u8] {
+        ListedEntry { span: self.spans[index], arena: &self.arena }.bytes()
     }
 
     /// Finds the entry with this name, or the first of them if the name occurs more than once.
@@ -732,7 +770,7 @@ impl ReadDir {
         let (again, directory, end_marker) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let directory = Directory { fd, ..directory };
-        let read = listing.read_known(directory, end_marker, false);
+        let read = listing.read_known(directory, end_marker);
         self.phase = listing.phase;
         read
     }

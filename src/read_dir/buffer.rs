@@ -58,7 +58,12 @@ impl Buffer {
     /// assert_eq!(lendir::Buffer::with_capacity(0).capacity(), lendir::Buffer::MIN_CAPACITY);
     /// ```
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)).into_vec())
+        Self(Box::new_uninit_slice(Self::clamp(bytes)).into_vec())
+    }
+
+    /// Returns the capacity nearest to `bytes` bytes.
+    pub(crate) fn clamp(bytes: usize) -> usize {
+        bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)
     }
 
     /// Returns the capacity in bytes.

@@ -7,9 +7,7 @@ use super::entry::{Directory, Entry};
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::RawDirEntry;
 use std::fmt;
-use std::marker::PhantomData;
 
 /// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
 /// so that many directories can be read into the same memory.
@@ -139,16 +137,10 @@ impl<'a> Entries<'a> {
     #[inline(always)]
     pub fn find(
         &mut self,
-        mut wanted: impl FnMut(&Entry<'_>) -> bool,
+        wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
         let Self { records, phase, directory } = self;
-        let found = find(
-            records,
-            phase,
-            || *directory,
-            |record, _| Entry::of(record, *directory).keep_if(&mut wanted),
-        )?;
-        Ok(found.map(|record| Entry::of(record, *directory)))
+        find(records, phase, || *directory, wanted)
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
@@ -263,20 +255,15 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Finds the next record that `keep` gives back. It takes each record, because an entry is made of
-/// it. The closure's second argument says that what it captures lives longer than the record.
-/// `directory` is a closure, because the compiler would otherwise load its fields for every
-/// entry.
+/// Finds the next entry that is `wanted`. `directory` is a closure, because the compiler would
+/// otherwise load its fields for every entry.
 #[inline(always)]
-pub(crate) fn find<'e, K>(
+pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
-    mut keep: K,
-) -> Result<Option<RawDirEntry<'e>>, Error>
-where
-    K: for<'r> FnMut(RawDirEntry<'r>, PhantomData<&'r &'e ()>) -> Option<RawDirEntry<'r>>,
-{
+    mut wanted: impl FnMut(&Entry<'_>) -> bool,
+) -> Result<Option<Entry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer
     // frame mispredicts.
     while !records.has_ended(*phase) {
@@ -300,8 +287,9 @@ where
         let records = unsafe { &mut *(&raw mut *records) };
         match records.next_record(phase) {
             Ok(Some(record)) => {
-                if let Some(record) = keep(record, PhantomData) {
-                    return Ok(Some(record));
+                let entry = Entry::of(record, directory());
+                if wanted(&entry) {
+                    return Ok(Some(entry));
                 }
             }
             Ok(None) => {}

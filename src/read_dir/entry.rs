@@ -178,18 +178,6 @@ impl<'a> Entry<'a> {
         Self { record: Record::Raw(record), directory, queried: None }
     }
 
-    /// Returns the record that the kernel wrote, if the entry is wanted.
-    #[inline(always)]
-    pub(crate) fn keep_if(self, wanted: impl FnOnce(&Self) -> bool) -> Option<RawDirEntry<'a>> {
-        if wanted(&self) { self.into_raw() } else { None }
-    }
-
-    /// Returns the record that the kernel wrote.
-    #[inline(always)]
-    pub(crate) fn into_raw(self) -> Option<RawDirEntry<'a>> {
-        if let Record::Raw(record) = self.record { Some(record) } else { None }
-    }
-
     /// Returns the name, which has at least one byte, no NUL and no `/`. It need not be UTF-8.
     ///
     /// ```

@@ -213,15 +213,12 @@ impl ReadDir {
     #[inline(always)]
     pub fn find(
         &mut self,
-        mut wanted: impl FnMut(&Entry<'_>) -> bool,
+        wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
         let records = Self::records(&mut self.records);
-        let found = find(records, &mut self.phase, directory, |record, _| {
-            Entry::of(record, directory()).keep_if(&mut wanted)
-        })?;
-        Ok(found.map(|record| Entry::of(record, directory())))
+        find(records, &mut self.phase, directory, wanted)
     }
 
     /// Counts the entries that remain, by reading the directory to its end. For the number of

@@ -26,8 +26,6 @@ pub(crate) struct Records<'a> {
     /// one.
     room_end: usize,
     last: Last,
-    /// The directory, if it is to be sought to its beginning before it is read.
-    pub(crate) unsought: Option<BorrowedFd<'a>>,
 }
 
 /// The phase of reading a directory. The reader keeps it, because its memory may change from batch
@@ -66,27 +64,14 @@ impl Last {
     /// Elsewhere the two calls make it too long to inline. The same condition in the caller, or
     /// inlined, costs 3 to 12 instructions an entry. So does `&Records` for the argument: all of
     /// the reader would stay in memory.
-    ///
-    /// Before the first record, it seeks a directory that is `unsought`: this is the one place that
-    /// is passed before each batch, and not for each entry.
     #[cold]
-    fn is_end(
-        self,
-        end_marker: EndMarker,
-        room_end: usize,
-        unsought: Option<BorrowedFd<'_>>,
-    ) -> bool {
-        end_marker != EndMarker::NONE
-            && self.has(end_marker, unsought)
-            && self.leaves_room(room_end)
+    fn is_end(self, end_marker: EndMarker, room_end: usize) -> bool {
+        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_end)
     }
 
     #[cold]
     #[inline(never)]
-    fn has(self, end_marker: EndMarker, unsought: Option<BorrowedFd<'_>>) -> bool {
-        if let (0, Some(dir)) = (self.nul, unsought) {
-            end_marker.move_fixed_end(dir);
-        }
+    fn has(self, end_marker: EndMarker) -> bool {
         end_marker.is(self.cookie)
     }
 
@@ -110,7 +95,7 @@ impl<'a> Records<'a> {
     ) -> Self {
         let room_end = memory.as_ptr_range().end as usize - MAX_RECORD;
         let (raw, last) = (RawDir::new(dir, memory), Last::default());
-        Self { raw, end_marker, room_end, last, unsought: None }
+        Self { raw, end_marker, room_end, last }
     }
 
     /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns
@@ -149,8 +134,7 @@ impl<'a> Records<'a> {
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
         phase != Phase::Reading
-            || self.raw.is_buffer_empty()
-                && self.last.is_end(self.end_marker, self.room_end, self.unsought)
+            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_end)
     }
 
     /// Returns `true` if there has been a record since the beginning or the last

@@ -406,7 +406,7 @@ impl Walk {
             Rest::Error(error) => return Err(directory.error(error)),
             Rest::Kept(kept) => {
                 let (content, read) = *kept;
-                Rest::after(listing.append(remaining.end, &content).and(read), 0, None)
+                Rest::after(listing.append(remaining.end, &content, 0).and(read), 0, None)
             }
             Rest::Unread { batch, mask } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
@@ -487,7 +487,7 @@ impl Walk {
             return Err(directory.error(errno));
         }
         let result = match content {
-            Some(content) => listing.append(above, content),
+            Some(content) => listing.append(above, content, 0),
             None if ahead.is_none() && listing.order() == Order::Unsorted => {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);

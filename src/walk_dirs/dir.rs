@@ -1,32 +1,30 @@
 //! `Dir`: the current directory, its entries, and the requests of the caller. It does not know
 //! which directory comes next, nor how a directory is opened.
 
+use super::batch::Batch;
 use super::dir_entry::DirEntry;
 use super::part::{LevelWork, Part};
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
-use crate::cursor::entry_state::{EntryState, EntryUpdates};
+use crate::cursor::entry_state::EntryState;
 use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
-use crate::open::open_again;
-use crate::read_dir::buffer::Buffer;
-use crate::read_dir::entries::{Entries, find};
+use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
-use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An open directory of a [`WalkDirs`](crate::WalkDirs), which yields its entries like [`Entries`].
-/// It is borrowed until the next call to [`WalkDirs::next`](crate::WalkDirs::next), so copy what
-/// you keep.
+/// An open directory of a [`WalkDirs`](crate::WalkDirs), which yields its entries like
+/// [`Entries`](crate::Entries). It is borrowed until the next call to
+/// [`WalkDirs::next`](crate::WalkDirs::next), so copy what you keep.
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -40,7 +38,7 @@ use std::{fmt, io};
 /// ```
 ///
 /// The walk descends into every subdirectory unless you say otherwise, even into those that you
-/// have not seen: **if you leave the loop early, the walk reads the directory again** to find them.
+/// have not seen: if you leave the loop early, the walk reads on to find them.
 /// [`DirEntry::skip_subtree`] leaves out one subdirectory, [`skip_subdirs`](Self::skip_subdirs)
 /// all.
 ///
@@ -50,29 +48,24 @@ use std::{fmt, io};
 /// reads everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then names what
 /// it wants.
 pub struct Dir<'a, S = ()> {
-    entries: Entries<'a>,
+    batch: &'a mut Batch,
+    directory: Directory<'a>,
+    end_marker: EndMarker,
     /// The directory that the name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
     is_second_visit: bool,
-    /// Whether the directory yields entries. A second visit and a directory at the maximum depth
-    /// yield no entries.
-    has_entries: bool,
-    /// The reason why the directory cannot be read.
-    unreadable: Option<Errno>,
     state: &'a mut S,
     /// The path of the directory, with its NUL.
     path: &'a [u8],
     links: &'a Links,
     subdirs: &'a mut Subdirs,
-    /// The updates of the entry yielded last. Mutable, because a shared one would not be `Send`.
-    updates: &'a mut EntryUpdates,
 }
 
 impl<'a, S> Dir<'a, S> {
-    /// Begins a visit of the part's current directory, which is read into `buffer`.
+    /// Begins a visit of the part's current directory.
     #[inline(always)]
-    pub(crate) fn visit(part: &'a mut Part<S>, buffer: &'a mut Buffer) -> Self {
-        let Part { cursor, subdirs, updates, .. } = part;
+    pub(crate) fn visit(part: &'a mut Part<S>) -> Self {
+        let Part { cursor, subdirs, batch, .. } = part;
         let Cursor { options, root_parent, stack, links, path, unreadable, .. } = cursor;
         let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
         let bounds = top.bounds;
@@ -85,35 +78,28 @@ impl<'a, S> Dir<'a, S> {
                 .filter(|above| above.bounds.depth + 1 == bounds.depth)
                 .and_then(Level::open_dir),
         };
-        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
-        let unreadable = unreadable.filter(|_| has_entries);
-        let is_dead_end = is_second_visit || !options.enters_below(bounds.depth);
+        // A second visit and a directory at the maximum depth yield no entries.
+        batch.begin(!is_second_visit && bounds.depth < options.max_depth, *unreadable);
+        subdirs.begin(is_second_visit || !options.enters_below(bounds.depth));
         let end_marker = top.end_marker;
-        subdirs.begin(is_dead_end, unreadable, end_marker);
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
-        let mut entries = Entries::of(directory, buffer, end_marker);
-        entries.records.unsought = Some(directory.fd);
-        if !has_entries || unreadable.is_some() {
-            entries.phase = Phase::Ended;
-        }
         Self {
-            entries,
+            batch,
+            directory,
+            end_marker,
             parent,
             is_second_visit,
-            has_entries,
-            unreadable,
             state,
             path: path.as_bytes_with_nul(),
             links,
             subdirs,
-            updates,
         }
     }
 
     /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
-    /// [`next_or_report`](Self::next_or_report) is the usual loop, and [`Entries::next`] warns of
-    /// one that loses errors.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop, and
+    /// [`Entries::next`](crate::Entries::next) warns of one that loses errors.
     ///
     /// An entry borrows this `Dir`, so take its [`path`](Self::path), [`depth`](Self::depth) and
     /// [`state`](Self::state) before the loop.
@@ -124,7 +110,8 @@ impl<'a, S> Dir<'a, S> {
     /// descends into the directories among these entries. If you drop the `Dir` first,
     /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
-    /// - Reading fails: the errors of [`Entries::next`].
+    /// - Reading fails: the errors of [`Entries::next`](crate::Entries::next), and
+    ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if the buffer is refused.
     /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
     ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`. For a root of
     ///   [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.
@@ -132,19 +119,9 @@ impl<'a, S> Dir<'a, S> {
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
-        let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
-        let updates = &*updates;
-        match find(records, phase, || *directory, |record, _| Some(record)) {
-            Ok(Some(record)) => {
-                let entry = DirEntry::new(record, *directory, updates);
-                // Not in the closure, unlike `find`: this saves 2.6 instructions for each entry.
-                subdirs.note(&entry, updates);
-                Ok(Some(entry))
-            }
-            // Two arms: what both share would keep the entry in memory, for 2.3 instructions each.
-            Ok(None) => Self::report_end(None, *phase, subdirs, *directory).map(|()| None),
-            Err(error) => Self::report_end(Some(error), *phase, subdirs, *directory).map(|()| None),
-        }
+        let Self { batch, directory, end_marker, subdirs, .. } = self;
+        let is_there = batch.advance(*directory, *end_marker, subdirs)?;
+        Ok(if is_there { Some(batch.entry(*directory)) } else { None })
     }
 
     /// Advances to the next entry, or returns `None` at the end and after an error. `on_error` gets
@@ -179,24 +156,13 @@ impl<'a, S> Dir<'a, S> {
         &mut self,
         mut wanted: impl FnMut(&DirEntry<'_>) -> bool,
     ) -> Result<Option<DirEntry<'_>>, Error> {
-        let Self { entries: Entries { records, phase, directory }, subdirs, updates, .. } = self;
-        let updates = &*updates;
-        let found = find(
-            records,
-            phase,
-            || *directory,
-            |record, _| {
-                let entry = DirEntry::new(record, *directory, updates);
-                subdirs.note(&entry, updates);
-                if wanted(&entry) { entry.entry.into_raw() } else { None }
-            },
-        );
-        match found {
-            Ok(Some(record)) => Ok(Some(DirEntry::new(record, *directory, updates))),
-            // Two arms: what both share would keep the entry in memory, for 2.3 instructions each.
-            Ok(None) => Self::report_end(None, *phase, subdirs, *directory).map(|()| None),
-            Err(error) => Self::report_end(Some(error), *phase, subdirs, *directory).map(|()| None),
+        let Self { batch, directory, end_marker, subdirs, .. } = self;
+        while batch.advance(*directory, *end_marker, subdirs)? {
+            if wanted(&batch.entry(*directory)) {
+                return Ok(Some(batch.entry(*directory)));
+            }
         }
+        Ok(None)
     }
 
     /// Counts the entries that remain, by reading the directory to its end. The walk descends into
@@ -214,25 +180,11 @@ impl<'a, S> Dir<'a, S> {
         Ok(count)
     }
 
-    /// Ends the entries. Returns the error to report: `error`, or the reason why the directory
-    /// cannot be read.
-    #[inline]
-    fn report_end(
-        error: Option<Error>,
-        phase: Phase,
-        subdirs: &mut Subdirs,
-        directory: Directory<'_>,
-    ) -> Result<(), Error> {
-        // If the first batch is empty, the walk reads the directory once more before the next one.
-        let unreadable = if phase == Phase::Empty { None } else { subdirs.end_reading() };
-        error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
-    }
-
-    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards
-    /// [`next`](Self::next) is at the end.
+    /// Reads the entries that remain into `listing`, sorted: all of them, unless some were yielded
+    /// before. Afterwards [`next`](Self::next) is at the end.
     ///
-    /// The walk then descends in the order of the listing, and forgets which entries you skipped or
-    /// followed. To choose among the subdirectories, name them:
+    /// The walk descends into the directories that were yielded before, and then into those of the
+    /// listing, in its order. To choose among the subdirectories, name them:
     ///
     /// ```
     /// use lendir::{Listing, WalkDirs};
@@ -260,49 +212,16 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// The directory is opened again if an entry was yielded before. Each call copies the path: in
-    /// a deep chain of directories, that takes time that grows with the square of the depth. A
-    /// sorted [`walk`](crate::walk()) avoids it.
+    /// Each call copies the path: in a deep chain of directories, that takes time that grows with
+    /// the square of the depth. A sorted [`walk`](crate::walk()) avoids it.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        self.updates.clear();
-        let Entries { records, phase, directory } = &self.entries;
-        if *phase != Phase::Reading || records.has_begun() {
-            return self.read_again_into(listing);
-        }
-        records.end_marker.move_fixed_end(directory.fd);
-        self.read_at(directory.fd, listing)
-    }
-
-    /// Reads the directory into `listing` from the position of `fd` on.
-    #[inline(always)]
-    fn read_at(&mut self, fd: BorrowedFd<'_>, listing: &mut Listing) -> Result<(), Error> {
-        let Entries { records, directory, .. } = &self.entries;
-        let directory = Directory { fd, ..*directory };
-        let enters = self.subdirs.can_enter();
-        let result = listing.read_known(directory, records.end_marker, enters);
-        self.entries.phase = listing.phase;
-        self.subdirs.note_all(listing);
-        result
-    }
-
-    /// Reads the directory into `listing` from its beginning, after entries were read.
-    #[cold]
-    fn read_again_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        listing.clear();
-        if let Some(errno) = self.unreadable {
-            self.subdirs.end_reading(); // reported here
-            return Err(self.entries.directory.error(errno));
-        }
-        if !self.has_entries {
-            return Ok(());
-        }
-        let again = open_again(self.fd()).map_err(|errno| {
-            self.subdirs.is_unread = false; // reported here
-            self.entries.directory.error(errno)
-        })?;
-        self.read_at(again.as_ref().map_or(self.fd(), AsFd::as_fd), listing)
+        let Self { batch, directory, end_marker, subdirs, .. } = self;
+        batch.note(directory.fd, subdirs);
+        let read = batch.read_rest(listing, *directory, *end_marker, subdirs.can_enter());
+        listing.iter().for_each(|entry| subdirs.note(entry, |state| state));
+        read
     }
 
     /// Tells the walk not to descend into any entry of this directory, except those that you [name
@@ -324,7 +243,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
-        self.updates.clear();
+        self.batch.updates.clear();
         self.subdirs.skip_all();
     }
 
@@ -440,7 +359,7 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     #[inline]
     pub fn path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.entries.directory.path))
+        Path::new(OsStr::from_bytes(self.directory.path))
     }
 
     /// Returns the name of this directory. A root has the [`Path::file_name`] of its path or, if
@@ -448,7 +367,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "file_name")]
     #[inline]
     pub fn name(&self) -> &'a [u8] {
-        self.path().file_name().map_or(self.entries.directory.path, OsStr::as_bytes)
+        self.path().file_name().map_or(self.directory.path, OsStr::as_bytes)
     }
 
     /// Returns the [`name`](Self::name) as an `OsStr`, for `std`.
@@ -460,7 +379,7 @@ impl<'a, S> Dir<'a, S> {
     /// Counts the levels from the root down to this directory. The root has depth 0.
     #[inline]
     pub fn depth(&self) -> usize {
-        self.entries.directory.depth
+        self.directory.depth
     }
 
     /// Tells whether this is the [second visit](crate::WalkDirsOptions::second_visits), after
@@ -498,7 +417,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
-        self.entries.directory.fd
+        self.directory.fd
     }
 
     /// Queries the metadata of this directory, such as its owner, mode and times: see
@@ -531,7 +450,7 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.entries.directory.wrap_error(cause)
+        self.directory.wrap_error(cause)
     }
 
     /// Makes an [`Error`] with the path of `name` in this directory, for calls that you make with
@@ -550,7 +469,7 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error_at(&self, name: impl AsRef<[u8]>, cause: impl Into<io::Error>) -> Error {
-        self.entries.directory.error_at(name.as_ref(), cause)
+        self.directory.error_at(name.as_ref(), cause)
     }
 
     /// Returns the open parent of this directory and its name there, at a [second
@@ -582,15 +501,15 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias("parent", "name_cstr", "remove", "delete", "remove_dir_all"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
-        let name_start = last_component_start(self.entries.directory.path);
+        let name_start = last_component_start(self.directory.path);
         let name = CStr::from_bytes_until_nul(&self.path[name_start..]);
         Some((parent, name.expect("BUG: a path without its NUL")))
     }
 
     /// Tells whether the directory was removed before or while it was read: see
-    /// [`Entries::is_removed`].
+    /// [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
-        self.entries.is_removed()
+        self.batch.is_removed()
     }
 }
 

@@ -2,8 +2,7 @@
 //! makes of them.
 
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
-use crate::read_dir::entry::{Directory, Entry};
-use rustix::fs::RawDirEntry;
+use crate::read_dir::entry::{Directory, Entry, Record};
 use std::fmt;
 use std::ops::Deref;
 
@@ -35,13 +34,13 @@ pub struct DirEntry<'a> {
 impl<'a> DirEntry<'a> {
     #[inline(always)]
     pub(super) fn new(
-        record: RawDirEntry<'a>,
+        record: Record<'a>,
         directory: Directory<'a>,
         updates: &'a EntryUpdates,
     ) -> Self {
-        let updates = EntryState::from_type(record.file_type()).map(|_| updates);
+        let updates = EntryState::from_type(record.d_type()).map(|_| updates);
         let queried = updates.map(|updates| &updates.queried);
-        Self { entry: Entry { queried, ..Entry::of(record, directory) }, updates }
+        Self { entry: Entry { record, directory, queried }, updates }
     }
 
     /// Counts the levels from the root down to this entry. An entry of the root has depth 1.

@@ -15,6 +15,7 @@
 //! a level that was closed and reopened    5 more
 //! ```
 
+mod batch;
 mod dir;
 mod dir_entry;
 mod parallel;
@@ -32,6 +33,7 @@ use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
+use batch::Batch;
 use part::Part;
 use std::fmt;
 use std::path::Path;
@@ -94,7 +96,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **A directory is opened when it is yielded**, not when its entry is. You can `chmod` it
 ///   before.
 /// - **Leaving early loses no subdirectory silently.** If you drop a [`Dir`] before its end, the
-///   walk reads the directory again from the start, or reports why it cannot.
+///   walk reads on from there, or reports why it cannot.
 /// - **A directory that you have no permission to read is yielded**, and the error comes when you
 ///   read it. A read error comes after the entries before it.
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
@@ -117,7 +119,6 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
     part: Part<S>,
-    buffer: Buffer,
 }
 
 impl WalkDirs {
@@ -158,7 +159,7 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// - A directory that was closed early is lost: the errors of
     ///   [`max_open`](crate::WalkOptions::max_open).
-    /// - You dropped a [`Dir`] before its end, and the walk cannot read it again: the errors of
+    /// - You dropped a [`Dir`] before its end, and the walk cannot read the rest: the errors of
     ///   [`Dir::next`]. Where [`max_depth`](crate::WalkOptions::max_depth) lets it enter nothing,
     ///   it does not try.
     /// - A root of [`open_all`](WalkDirsOptions::open_all) cannot be opened: the errors of
@@ -170,11 +171,7 @@ impl<S: Clone> WalkDirs<S> {
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see
         // `Entries::find`.
-        Ok(if self.part.advance(&mut self.buffer)? {
-            Some(Dir::visit(&mut self.part, &mut self.buffer))
-        } else {
-            None
-        })
+        Ok(if self.part.advance()? { Some(Dir::visit(&mut self.part)) } else { None })
     }
 
     /// Advances to the next directory, or returns `None` if no directory remains. Each error on the
@@ -199,8 +196,7 @@ impl<S: Clone> WalkDirs<S> {
     /// ```
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        let Self { part, buffer } = self;
-        skip_errors(|| part.advance(buffer), on_error).then(|| Dir::visit(part, buffer))
+        skip_errors(|| self.part.advance(), on_error).then(|| Dir::visit(&mut self.part))
     }
 
     /// Walks on several threads. Each runs `work`, the usual loop, on a [`Worker`] of its own, and
@@ -261,7 +257,7 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// # Performance
     ///
-    /// Each thread has a [`Buffer`](crate::Buffer) and up to
+    /// Each thread has a [buffer](WalkDirsOptions::buffer_capacity) and up to
     /// [`max_open`](crate::WalkOptions::max_open) descriptors, which for 64 threads exceeds a
     /// `ulimit -n` of 1024: lower `max_open` then. Work that is passed to another thread can take a
     /// descriptor more, and clones the [state](WalkDirsOptions::with_state) once or twice, with
@@ -276,7 +272,7 @@ impl<S: Clone> WalkDirs<S> {
     where
         S: Send,
     {
-        parallel::run(self.part, self.buffer, threads, work)
+        parallel::run(self.part, threads, work)
     }
 }
 
@@ -395,8 +391,9 @@ impl<S> WalkDirsOptions<S> {
         self
     }
 
-    /// Sets the size in bytes of each thread's [`Buffer`](crate::Buffer). The default is
-    /// [`Buffer::DEFAULT_CAPACITY`], 32 KiB.
+    /// Sets the size in bytes of each thread's buffer, with the bounds of a
+    /// [`Buffer`](crate::Buffer). The default is [`Buffer::DEFAULT_CAPACITY`], 32 KiB. The
+    /// positions of the names in it take a third more.
     ///
     /// Ask for more, such as 1 MiB, if the tree is on a FUSE file system with a slow server and has
     /// directories of more than a thousand entries: a larger buffer is filled by fewer requests, as
@@ -451,8 +448,9 @@ impl<S> WalkDirsOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &Path) -> WalkDirs<S> {
-        let mut part = Part::new(self.options, self.state);
+        let batch = Batch::with_capacity(self.buffer_capacity);
+        let mut part = Part::new(self.options, self.state, batch);
         part.cursor.begin(roots, path);
-        WalkDirs { part, buffer: Buffer::with_capacity(self.buffer_capacity) }
+        WalkDirs { part }
     }
 }

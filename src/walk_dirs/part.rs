@@ -30,30 +30,25 @@
 //! Each of these can fail, and each error is reported once. What prevents reading a directory is
 //! reported by its `Dir`, or by `finish` if the `Dir` is dropped before.
 
+use super::batch::Batch;
 use super::pending::{Pending, PendingName};
 use super::shared_level::SharedLevel;
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
-use crate::cursor::entry_state::EntryUpdates;
 use crate::cursor::options::Options;
 use crate::cursor::reopen::PathByNames;
 use crate::cursor::stack::Work;
 use crate::error::Error;
-use crate::open::rewind;
-use crate::read_dir::buffer::Buffer;
-use crate::read_dir::entries::Entries;
-use crate::read_dir::entry::Directory;
-use crate::read_dir::records::Phase;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
-use rustix::fd::AsFd;
+use std::mem;
 
 /// The part of a tree that one thread has to walk.
 pub(crate) struct Part<S> {
     pub(crate) cursor: Cursor<LevelWork<S>>,
     pub(crate) subdirs: Subdirs,
-    /// The updates of the entry yielded last.
-    pub(crate) updates: EntryUpdates,
+    /// The entries of the current directory.
+    pub(crate) batch: Batch,
     /// The state that each root begins with.
     pub(crate) root_state: S,
 }
@@ -94,69 +89,43 @@ impl<S> LevelWork<S> {
 
 impl<S> Part<S> {
     /// Creates a part without roots and levels.
-    pub(crate) fn new(options: Options, root_state: S) -> Self {
-        Self {
-            cursor: Cursor::new(options),
-            subdirs: Subdirs::default(),
-            updates: EntryUpdates::default(),
-            root_state,
+    pub(crate) fn new(options: Options, root_state: S, batch: Batch) -> Self {
+        Self { cursor: Cursor::new(options), subdirs: Subdirs::default(), batch, root_state }
+    }
+
+    /// Goes on with another part, in the memory of this one.
+    pub(crate) fn replace_with(&mut self, part: Self) {
+        let Self { batch, .. } = mem::replace(self, part);
+        if self.batch.is_finished() {
+            self.batch = batch;
         }
     }
 
     /// Abandons all that is pending.
     pub(crate) fn clear(&mut self) {
         self.subdirs = Subdirs::default();
-        self.updates.clear();
+        self.batch.updates.clear();
         self.cursor = Cursor::new(self.cursor.options); // last: dropping a state may panic
     }
 
     /// Returns `true` if [`finish`](Self::finish) must be called before the next step.
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
-        let Self { subdirs, updates, .. } = self;
-        subdirs.is_unfinished() || !updates.is_empty()
+        let Self { subdirs, batch, .. } = self;
+        subdirs.needs_rest() && !batch.is_finished() || !batch.updates.is_empty()
     }
 
     /// Reads the remaining entries of the current directory, if the walk needs them, and decides
     /// which subdirectories are entered. After an error the directory may still be unfinished, and
     /// this is called again.
     #[cold]
-    pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
-        let Self { cursor, subdirs, updates, .. } = self;
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        let Self { cursor, subdirs, batch, .. } = self;
         let Some(top) = cursor.stack.levels.last_mut() else { return Ok(()) };
         let end_marker = top.end_marker;
         let (directory, _) = top.directory_and_remaining(&cursor.path);
-        subdirs.update_last(updates, directory.fd);
-        if subdirs.is_unread {
-            if let Some(errno) = subdirs.end_reading() {
-                return Err(directory.error(errno));
-            }
-            // From the first entry, because a cookie may lead elsewhere.
-            let mut again = None;
-            if subdirs.has_yielded {
-                again = cursor.open_again()?;
-            } else {
-                let _ = rewind(directory.fd); // the position is presumably 0
-            }
-            loop {
-                let (directory, _) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
-                let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
-                let mut entries = Entries::of(Directory { fd, ..directory }, buffer, end_marker);
-                subdirs.begin_again();
-                while let Some(entry) = entries.next()? {
-                    subdirs.note(&entry, updates);
-                }
-                if again.is_some() || entries.phase != Phase::Empty {
-                    break;
-                }
-                again = cursor.open_again()?;
-                if again.is_none() {
-                    break;
-                }
-            }
-            subdirs.update_last(updates, cursor.stack.top().dir());
-        }
-        subdirs.resolve();
+        while subdirs.needs_rest() && batch.advance(directory, end_marker, subdirs)? {}
+        batch.note(directory.fd, subdirs);
         Ok(())
     }
 
@@ -185,9 +154,9 @@ impl<S: Clone> Part<S> {
     /// Finishes the current directory, then opens the next one. Returns whether there is a
     /// directory to visit.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, buffer: &mut Buffer) -> Result<bool, Error> {
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
         if self.is_unfinished() {
-            self.finish(buffer)?;
+            self.finish()?;
         }
         self.step_to_visit()
     }

@@ -88,30 +88,6 @@ impl Pending {
         self.bytes.drain(names_start..next_start);
         names_start
     }
-
-    /// Sets the state of the name that starts at this offset.
-    pub(crate) fn set_state(&mut self, start: usize, state: EntryState) {
-        self.bytes[start] = state.0;
-    }
-
-    /// Keeps the names from the offset `start` on for which `is_kept` returns `true`.
-    pub(crate) fn retain(
-        &mut self,
-        mut start: usize,
-        mut is_kept: impl FnMut(PendingName<'_>) -> bool,
-    ) {
-        let mut kept_end = start;
-        while start < self.bytes.len() {
-            let name = self.get(start);
-            let end = name.end;
-            if is_kept(name) {
-                self.bytes.copy_within(start..end, kept_end);
-                kept_end += end - start;
-            }
-            start = end;
-        }
-        self.truncate(kept_end);
-    }
 }
 
 #[cfg(test)]

@@ -115,19 +115,23 @@ fn below(
             let mut yielded = found[..requests.next_calls.min(found.len())].to_vec();
             // The requests are made about this number of entries.
             let mut asked = yielded.len();
-            found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
+            let has_names = requests.names_at.is_some();
+            if kind == Kind::Walk {
+                found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
+            } else if let Some(order) = requests.listing {
+                // The listing has the entries that were not yielded before.
+                let listed = sorted(found.split_off(asked), order);
+                yielded.extend(listed.iter().cloned());
+                found.truncate(if has_names { 0 } else { asked });
+                found.extend(listed);
+                asked = if has_names { found.len() } else { asked };
+            } else if has_names {
+                found.truncate(asked);
+                found.reverse();
+            }
             if kind != Kind::Walk {
-                let has_listing = requests.listing.is_some();
-                // The listing has all entries, including those that were yielded before.
-                yielded.extend(found.iter().filter(|_| has_listing).cloned());
                 yielded.iter_mut().for_each(Found::clear_unknown_to_std);
                 visits.push(Visit::new(dir, depth, What::First(yielded)));
-                if requests.names_at.is_some() && !has_listing {
-                    found.truncate(asked);
-                    found.reverse();
-                } else if has_listing {
-                    asked = if requests.names_at.is_some() { found.len() } else { 0 };
-                }
             }
             for (at, entry) in found.iter().enumerate() {
                 let (path, depth) = (dir.join(OsStr::from_bytes(&entry.name)), depth + 1);

@@ -7,7 +7,6 @@ mod worker;
 
 pub use worker::Worker;
 
-use crate::read_dir::buffer::Buffer;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::thread;
 use crate::walk_dirs::part::Part;
@@ -29,7 +28,6 @@ const MAX_GROWN: i32 = 1024;
 /// order of [`Worker::index`].
 pub(crate) fn run<S: Clone + Send, R: Send>(
     part: Part<S>,
-    buffer: Buffer,
     threads: usize,
     work: impl Fn(&mut Worker<'_, S>) -> R + Sync,
 ) -> Vec<R> {
@@ -37,7 +35,7 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
     let limit = if is_by_cores { MIN_THREADS } else { threads };
     let (queue, begun_count) = (WorkQueue::new(limit), AtomicUsize::new(0));
     // The parts that no thread has popped are dropped here, before a panic is passed on.
-    let mut results = Threads { queue, limit, is_by_cores, work, begun_count }.run(part, buffer);
+    let mut results = Threads { queue, limit, is_by_cores, work, begun_count }.run(part);
     results.sort_unstable_by_key(|(index, _)| *index);
     results
         .into_iter()
@@ -60,22 +58,21 @@ struct Threads<S, F> {
 impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, F> {
     /// Runs `work` on this thread. Returns its result and the results of the threads that it
     /// starts, each with the index of its thread.
-    fn run(&self, part: Part<S>, buffer: Buffer) -> Vec<(usize, thread::Result<R>)> {
+    fn run(&self, part: Part<S>) -> Vec<(usize, thread::Result<R>)> {
         let index = self.begun_count.fetch_add(1, Relaxed);
         if self.is_by_cores && index + 1 == MIN_THREADS {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             let cores = thread::available_parallelism().map_or(0, NonZero::get);
             self.queue.add_threads(cores.saturating_sub(MIN_THREADS));
         }
-        let (buffer_capacity, max_open) = (buffer.capacity(), part.cursor.options.max_open);
+        let max_open = part.cursor.options.max_open;
         thread::scope(|scope| {
             let started = RefCell::new(Vec::new());
             let start = || {
                 if index == 0 && started.borrow().is_empty() {
                     grow_descriptor_table(self.limit.saturating_mul(max_open));
                 }
-                let run = move |part| self.run(part, Buffer::with_capacity(buffer_capacity));
-                let begin = move || self.queue.begin().map_or_else(Vec::new, run);
+                let begin = || self.queue.begin().map_or_else(Vec::new, |part| self.run(part));
                 match thread::Builder::new().spawn_scoped(scope, begin) {
                     Ok(thread) => started.borrow_mut().push(thread),
                     Err(_) => self.queue.start_failed(),
@@ -84,7 +81,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             let workers = Workers { queue: &self.queue, start: AssertUnwindSafe(&start) };
             workers.start_next();
             let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut worker = Worker { part, buffer, workers, index };
+                let mut worker = Worker { part, workers, index };
                 let result = (self.work)(&mut worker);
                 worker.leave();
                 result

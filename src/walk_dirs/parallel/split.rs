@@ -44,7 +44,7 @@ impl<S: Clone> Part<S> {
         if !self.cursor.roots.is_empty() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
             if let Some(roots) = self.cursor.roots.split_off(threads, shallowest.is_some()) {
-                let mut part = Self::new(self.cursor.options, root_state);
+                let mut part = Self::new(self.cursor.options, root_state, self.batch.another());
                 part.cursor.roots = roots;
                 return Some(part);
             }
@@ -98,7 +98,8 @@ impl<S: Clone> Part<S> {
         }
         // Last: if `clone` panics, nothing is lost.
         self.cursor.stack.levels[index].remaining.next_start = end;
-        let mut part = Self { cursor, ..Self::new(self.cursor.options, root_state) };
+        let mut part =
+            Self { cursor, ..Self::new(self.cursor.options, root_state, self.batch.another()) };
         part.subdirs.pending = self.subdirs.pending.copy(names.start..end);
         Some(part)
     }

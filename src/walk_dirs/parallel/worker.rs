@@ -4,7 +4,6 @@
 use super::work_queue::Workers;
 use crate::cursor::skip_errors;
 use crate::error::Error;
-use crate::read_dir::buffer::Buffer;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::part::Part;
 use std::fmt;
@@ -27,7 +26,6 @@ use std::fmt;
 /// that one `run_parallel`.
 pub struct Worker<'scope, S = ()> {
     pub(super) part: Part<S>,
-    pub(super) buffer: Buffer,
     /// It also makes the worker not `Send`. To make the worker `Send` later breaks no program; to
     /// take `Send` away again would.
     pub(super) workers: Workers<'scope, Part<S>>,
@@ -47,15 +45,14 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// The same as for [`WalkDirs::next`](crate::WalkDirs::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        Ok(if self.advance()? { Some(Dir::visit(&mut self.part, &mut self.buffer)) } else { None })
+        Ok(if self.advance()? { Some(Dir::visit(&mut self.part)) } else { None })
     }
 
     /// Advances to the next directory for this thread, or returns `None` if no directory remains
     /// for any. Each error on the way is passed to `on_error`, and the walk continues.
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        skip_errors(|| self.advance(), on_error)
-            .then(|| Dir::visit(&mut self.part, &mut self.buffer))
+        skip_errors(|| self.advance(), on_error).then(|| Dir::visit(&mut self.part))
     }
 
     /// Ends the walk on all threads: from now on, [`next`](Self::next) returns `None`.
@@ -122,7 +119,7 @@ impl<S: Clone + Send> Worker<'_, S> {
                 return Ok(true);
             }
             let Some(part) = self.workers.queue.pop() else { return Ok(false) };
-            self.part = part;
+            self.part.replace_with(part);
         }
     }
 
@@ -131,7 +128,7 @@ impl<S: Clone + Send> Worker<'_, S> {
         if self.workers.queue.is_over() {
             self.part.clear(); // so the directory is not read in vain
         }
-        self.part.finish(&mut self.buffer)
+        self.part.finish()
     }
 
     /// Leaves the pending directories to the other threads.

@@ -62,15 +62,6 @@ fn check(data: &[u8]) {
                 parts.append(&mut names(&pending, end));
                 assert_eq!(parts, model);
             }
-            2 => {
-                let kept = |state: u8| !(state ^ how).is_multiple_of(3);
-                pending.retain(next_start, |name| kept(name.state.0));
-                model.retain(|(state, _): &(u8, Vec<u8>)| kept(*state));
-            }
-            3 if next_start < pending.len() => {
-                pending.set_state(next_start, EntryState(how));
-                model[0].0 = how;
-            }
             4 => {
                 pending.truncate(next_start);
                 model.clear();

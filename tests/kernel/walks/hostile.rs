@@ -267,18 +267,16 @@ fn walk_descends_into_names_of_4095_bytes() {
     });
 }
 
-/// A walk enters the directories that it did not yield, even if the server ignores offsets, and
-/// whoever has read them.
+/// A walk enters the directories that it did not yield, even if the server ignores offsets.
 #[test]
-fn walk_reads_again_without_lseek() {
-    served("walks::hostile::walk_reads_again_without_lseek", || {
+fn walk_reads_on_without_lseek() {
+    served("walks::hostile::walk_reads_on_without_lseek", || {
         let children = ["a", "b", "c"].map(|name| dir(name, leaf())).to_vec();
         let tree = Directory { cookie: Some(|place| place + 1), ..directory(children) };
         let server = Server::mount(vec![tree]).unwrap();
-        let looks: [fn(&mut Dir<'_>); 3] = [
+        let looks: [fn(&mut Dir<'_>); 2] = [
             |dir| assert!(dir.next().unwrap().is_some()),
             |dir| assert!(dir.find(|entry| entry.name() == b"b").is_ok()),
-            |dir| Listing::new().read(dir.fd()).unwrap(),
         ];
         for look in looks {
             let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
