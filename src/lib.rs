@@ -208,6 +208,8 @@ compile_error!(
     "lendir wraps the Linux system call getdents64: it builds for Linux and Android only"
 );
 
+#[macro_use]
+mod debug;
 mod error;
 mod file_system;
 mod open;

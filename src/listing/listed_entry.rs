@@ -139,15 +139,7 @@ impl Ord for ListedEntry<'_> {
     }
 }
 
-impl fmt::Debug for ListedEntry<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ListedEntry")
-            .field("name", &self.name_cstr())
-            .field("d_type", &self.d_type())
-            .field("ino", &self.ino())
-            .finish()
-    }
-}
+debug!(ListedEntry<'_>, |entry| name: entry.name_cstr(), d_type: entry.d_type(), ino: entry.ino());
 
 /// An iterator over the entries of a [`Listing`](crate::Listing), in its order or backwards.
 ///

@@ -29,7 +29,7 @@ use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
 use std::ops::Index;
-use std::{fmt, io, mem};
+use std::{io, mem};
 
 /// All entries of a directory, sorted by name, in memory that the next directory reuses.
 ///
@@ -733,14 +733,7 @@ impl Index<usize> for Listing {
     }
 }
 
-impl fmt::Debug for Listing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listing")
-            .field("order", &self.order)
-            .field("entries", &self.iter())
-            .finish_non_exhaustive()
-    }
-}
+debug!(Listing, |listing| order: listing.order, entries: listing.iter());
 
 impl ReadDir {
     /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards

@@ -1,7 +1,6 @@
 //! `Buffer`: the reusable memory that `getdents64` writes to, and the sizes that it may have. It
 //! does not know what is written.
 
-use std::fmt;
 use std::mem::MaybeUninit;
 
 /// The memory that the kernel writes directory entries to, for [`Entries`](crate::Entries).
@@ -84,8 +83,4 @@ impl Default for Buffer {
     }
 }
 
-impl fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("capacity", &self.capacity()).finish()
-    }
-}
+debug!(Buffer, |buffer| capacity: buffer.capacity());

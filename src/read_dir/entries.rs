@@ -7,7 +7,6 @@ use super::entry::{Directory, Entry};
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
-use std::fmt;
 
 /// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
 /// so that many directories can be read into the same memory.
@@ -299,11 +298,4 @@ pub(crate) fn find<'e>(
     Ok(None)
 }
 
-impl fmt::Debug for Entries<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entries")
-            .field("dir", &self.directory.fd)
-            .field("phase", &self.phase)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Entries<'_>, |entries| dir: entries.directory.fd, phase: entries.phase);

@@ -12,7 +12,7 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::{fmt, io, str};
+use std::{io, str};
 
 /// A name in an open directory, and what can be asked about it.
 ///
@@ -559,16 +559,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl fmt::Debug for Entry<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("name", &self.name_cstr())
-            .field("d_type", &self.d_type())
-            .field("ino", &self.ino())
-            .field("cookie", &self.cookie())
-            .finish()
-    }
-}
+debug!(Entry<'_>, |entry| name: entry.name_cstr(), d_type: entry.d_type(), ino: entry.ino());
 
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {

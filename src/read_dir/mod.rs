@@ -19,12 +19,12 @@ use entry::Directory;
 use records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
+use std::io;
 use std::iter::{self, FusedIterator};
 use std::mem::{self, MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
-use std::{fmt, io};
 
 /// Opens the directory `path`, to iterate over its entries.
 ///
@@ -375,15 +375,7 @@ impl ReadDir {
 /// with.
 impl UnwindSafe for ReadDir {}
 
-impl fmt::Debug for ReadDir {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadDir")
-            .field("path", &self.path())
-            .field("dir", &self.dir)
-            .field("phase", &self.phase)
-            .finish_non_exhaustive()
-    }
-}
+debug!(ReadDir, |dir| path: dir.path(), dir: dir.dir, phase: dir.phase);
 
 #[cfg(test)]
 mod tests {

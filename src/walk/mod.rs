@@ -39,7 +39,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::StatxFlags;
 use std::iter::{self, FusedIterator};
 use std::path::{Path, PathBuf};
-use std::{fmt, io, mem};
+use std::{io, mem};
 
 /// Walks the tree at `path`, entry by entry, with the default options.
 ///
@@ -537,14 +537,7 @@ fn end_above(levels: &[Level<Remaining>]) -> Extent {
     if let [.., above, _] = levels { above.remaining.end } else { Extent::default() }
 }
 
-impl fmt::Debug for Walk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Walk")
-            .field("path", &self.cursor.path.as_path())
-            .field("options", &self.cursor.options)
-            .finish_non_exhaustive()
-    }
-}
+debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.options);
 
 /// Configures a [`Walk`]. Begin with [`Walk::options`], set what you need, and let
 /// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.

@@ -4,7 +4,6 @@
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::cursor::path::TreePath;
 use crate::read_dir::entry::Entry;
-use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -144,12 +143,4 @@ impl<'a> Deref for WalkEntry<'a> {
     }
 }
 
-impl fmt::Debug for WalkEntry<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WalkEntry")
-            .field("path", &self.path())
-            .field("d_type", &self.d_type())
-            .field("ino", &self.ino())
-            .finish_non_exhaustive()
-    }
-}
+debug!(WalkEntry<'_>, |entry| path: entry.path(), d_type: entry.d_type(), ino: entry.ino());

@@ -3,7 +3,6 @@
 
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::read_dir::entry::{Directory, Entry, Record};
-use std::fmt;
 use std::ops::Deref;
 
 /// An entry of a [`Dir`](crate::Dir): an [`Entry`], and what you can tell the walk about it.
@@ -127,8 +126,4 @@ impl<'a> Deref for DirEntry<'a> {
     }
 }
 
-impl fmt::Debug for DirEntry<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entry.fmt(f)
-    }
-}
+debug!(DirEntry<'_>, |entry| name: entry.name_cstr(), d_type: entry.d_type(), ino: entry.ino());

@@ -35,7 +35,6 @@ use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
 use batch::Batch;
 use part::Part;
-use std::fmt;
 use std::path::Path;
 
 /// Walks the tree at `path`, directory by directory, with the default options.
@@ -276,14 +275,8 @@ impl<S: Clone> WalkDirs<S> {
     }
 }
 
-impl<S> fmt::Debug for WalkDirs<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WalkDirs")
-            .field("path", &self.part.cursor.path.as_path())
-            .field("options", &self.part.cursor.options)
-            .finish_non_exhaustive()
-    }
-}
+debug!([S] WalkDirs<S>, |walk|
+    path: walk.part.cursor.path.as_path(), options: walk.part.cursor.options);
 
 /// Configures a [`WalkDirs`]. Begin with [`WalkDirs::options`], set what you need, and let
 /// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.

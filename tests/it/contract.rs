@@ -81,7 +81,7 @@ fn debug_shows_names_and_paths() {
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::default();
-    assert_eq!(format!("{buffer:?}"), "Buffer { capacity: 32768 }");
+    assert_eq!(format!("{buffer:?}"), "Buffer { capacity: 32768, .. }");
     let mut entries = Entries::new(&fd, &mut buffer);
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");

@@ -6,7 +6,6 @@ use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::part::Part;
-use std::fmt;
 
 /// A thread of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel), which yields directories
 /// like a [`WalkDirs`](crate::WalkDirs), each to exactly one thread.
@@ -142,8 +141,4 @@ impl<S: Clone + Send> Worker<'_, S> {
     }
 }
 
-impl<S> fmt::Debug for Worker<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
-    }
-}
+debug!([S] Worker<'_, S>, |worker| index: worker.index);

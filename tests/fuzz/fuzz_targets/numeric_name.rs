@@ -7,6 +7,9 @@ use libfuzzer_sys::fuzz_target;
 use records::HEADER;
 use rustix::fs::CWD;
 
+#[macro_use]
+#[path = "../../../src/debug.rs"]
+mod debug;
 #[allow(dead_code, reason = "the library uses more of it")]
 #[path = "../../../src/read_dir/entry.rs"]
 mod entry;
