@@ -64,12 +64,12 @@ use std::{io, mem};
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
-    /// The position of each name in the arena, in the order of the listing. Spans beyond the extent
-    /// are unused.
+    /// The offset in the arena at which the records end.
+    records_end: usize,
+    /// The position of each name in the arena, in the order of the listing.
     spans: Vec<Span>,
     /// The memory in which the sort keeps its keys. Empty in [`Order::Unsorted`].
     keys: Vec<u64>,
-    pub(crate) extent: Extent,
     order: Order,
     /// The metadata to query of each entry right after its batch.
     pub(crate) mask: Option<StatxFlags>,
@@ -222,32 +222,25 @@ impl Listing {
 
     /// Returns a copy of the entries, without unused memory.
     pub(crate) fn compact_copy(&self) -> Self {
-        let memory = self.arena.memory[..self.extent.records_end].to_vec();
+        let Self { records_end, order, .. } = *self;
+        let memory = self.arena.memory[..records_end].to_vec();
         let arena = Arena { memory, answers: self.arena.answers.clone(), ..Arena::default() };
-        let (spans, extent, order) = (self.spans().to_vec(), self.extent, self.order);
-        Self { arena, spans, extent, order, ..Self::default() }
+        Self { arena, records_end, spans: self.spans.clone(), order, ..Self::default() }
     }
 
     /// Copies the entries of another listing from index `first` on, in their order, behind the
     /// entries up to `above`.
     pub(crate) fn append(&mut self, above: Extent, other: &Self, first: usize) -> io::Result<()> {
         self.truncate(above);
-        let Self { arena, extent, .. } = other;
-        let end = Extent {
-            entries: above.entries + extent.entries - first,
-            records_end: above.records_end + extent.records_end,
-        };
-        grow(&mut self.arena.memory, end.records_end)?;
-        self.grow(end.entries)?;
+        let Self { arena, records_end: len, spans, .. } = other;
+        let (start, end) = (above.records_end, above.records_end + len);
+        grow(&mut self.arena.memory, end)?;
+        self.spans.try_reserve(spans.len() - first)?;
         self.arena.answers.try_reserve(arena.answers.len())?;
-        let moved = arena.answers.iter().map(|answer| answer.moved(above.records_end, 0));
-        self.arena.answers.extend(moved);
-        self.arena.memory[above.records_end..end.records_end]
-            .copy_from_slice(&arena.memory[..extent.records_end]);
-        for (to, span) in self.spans[above.entries..].iter_mut().zip(&other.spans()[first..]) {
-            *to = span.moved(above.records_end);
-        }
-        self.extent = end;
+        self.arena.answers.extend(arena.answers.iter().map(|answer| answer.moved(start, 0)));
+        self.arena.memory[start..end].copy_from_slice(&arena.memory[..*len]);
+        self.spans.extend(spans[first..].iter().map(|span| span.moved(start)));
+        self.records_end = end;
         Ok(())
     }
 
@@ -302,7 +295,7 @@ impl Listing {
     ) -> Result<(), Error> {
         let source = Source::whole(directory.fd, end_marker, false);
         self.read_by(directory, |listing| {
-            listing.read_behind(listing.extent, source)?;
+            listing.read_behind(Extent::default(), source)?;
             if listing.phase == Phase::Empty { listing.read_again(source) } else { Ok(()) }
         })
     }
@@ -319,7 +312,7 @@ impl Listing {
     ) -> Result<(), Error> {
         self.read_by(directory, |listing| {
             if first < batch.len() {
-                listing.append(listing.extent, batch, first)?;
+                listing.append(Extent::default(), batch, first)?;
                 listing.query_batch(0, source.dir, source.ask_types)?;
             }
             let is_reading = batch.phase == Phase::Reading;
@@ -362,17 +355,17 @@ impl Listing {
     fn read_again(&mut self, source: Source<'_>) -> io::Result<()> {
         let again = open_again(source.dir)?;
         let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
-        self.read_behind(self.extent, Source { dir, ..source })
+        self.read_behind(Extent::default(), Source { dir, ..source })
     }
 
     /// Reads all batches from the position of the descriptor on. Returns the last phase, which is
     /// `Empty` only if the first batch is.
     #[inline(always)]
     pub(crate) fn fill(&mut self, source: Source<'_>) -> io::Result<Phase> {
-        let records_start = self.extent.records_end;
+        let records_start = self.records_end;
         let (mut phase, mut is_first) = (Phase::Reading, true);
         while phase == Phase::Reading {
-            let batch = MAX_BATCH.min(FIRST_BATCH + self.extent.records_end - records_start);
+            let batch = MAX_BATCH.min(FIRST_BATCH + self.records_end - records_start);
             // A reply with metadata brings few names, so batches into the rest of the memory would
             // become ever smaller.
             let least = if self.mask.is_some() { batch } else { MIN_ROOM };
@@ -394,20 +387,16 @@ impl Listing {
         least: usize,
     ) -> io::Result<Phase> {
         let mut phase = Phase::Reading;
-        let Extent { entries, records_end } = self.extent;
-        let memory_len = self.arena.memory.len();
+        let (first, records_end) = (self.spans.len(), self.records_end);
         let room = self.arena.make_room(records_end, batch, least)?;
-        // New memory gets a span for each name that fits into it, so that the loop below never
-        // allocates. Memory from an earlier directory has spans, which can limit the batch.
-        let has_grown = self.arena.memory.len() > memory_len;
-        let spans_for = if has_grown { room } else { least };
-        if (self.spans.len() - entries) * MIN_RECORD < spans_for {
-            self.grow(entries + room.div_ceil(MIN_RECORD))?;
+        // So the loop below never allocates. The keys first: if memory for the spans is refused,
+        // each span still has a key.
+        if self.order != Order::Unsorted {
+            self.keys.clear();
+            self.keys.try_reserve(first + room / MIN_RECORD)?;
         }
-        let room = room.min((self.spans.len() - entries) * MIN_RECORD);
-        let Self { arena, spans, extent, .. } = self;
-        let spans = &mut spans[entries..];
-        let mut free = spans.iter_mut();
+        self.spans.try_reserve(room / MIN_RECORD)?;
+        let Self { arena, spans, .. } = self;
         let memory_start = arena.memory.as_ptr().addr();
         let mut records = arena.records(records_end, room, dir, end_marker);
         let read = loop {
@@ -417,8 +406,7 @@ impl Listing {
             match records.next_record(&mut phase) {
                 Ok(Some(record)) => {
                     let name = record.file_name().to_bytes();
-                    let span = free.next().expect("BUG: more names than the batch has room for");
-                    *span = Span::new(name.as_ptr().addr() - memory_start, name.len());
+                    spans.push(Span::new(name.as_ptr().addr() - memory_start, name.len()));
                 }
                 Ok(None) => {}
                 Err(errno) => break Err(errno),
@@ -427,21 +415,18 @@ impl Listing {
         if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
             phase = Phase::Ended;
         }
-        let end = records.end_address();
-        let unused_count = free.len();
-        let count = spans.len() - unused_count;
         // A batch without names is overwritten, because a broken server can send dots without end.
-        if let Some(end) = end.filter(|_| count > 0) {
+        if let Some(end) = records.end_address().filter(|_| spans.len() > first) {
             let end = end.wrapping_sub(memory_start);
             // The spans are right only if rustix yields names where the kernel wrote them.
             assert!(
                 end.wrapping_sub(records_end) <= room,
                 "BUG: names are not in the memory of the listing"
             );
-            *extent = Extent { entries: entries + count, records_end: end };
+            self.records_end = end;
         }
         if ask_types != AskTypes::No || self.mask.is_some() || self.order == Order::Path {
-            self.query_batch(entries, dir, ask_types)?;
+            self.query_batch(first, dir, ask_types)?;
         }
         read?;
         Ok(phase)
@@ -459,7 +444,7 @@ impl Listing {
     ) -> io::Result<()> {
         let (mask, is_path) = (self.mask, self.order == Order::Path);
         let asked = mask.unwrap_or(StatxFlags::empty()) | StatxFlags::TYPE;
-        for index in first..self.extent.entries {
+        for index in first..self.spans.len() {
             self.arena.check_limit()?;
             let span = self.spans[index];
             let entry = ListedEntry { span, arena: &self.arena };
@@ -507,7 +492,8 @@ impl Listing {
     /// Removes the entries behind `above`.
     #[inline]
     pub(crate) fn truncate(&mut self, above: Extent) {
-        self.extent = above;
+        self.spans.truncate(above.entries);
+        self.records_end = above.records_end;
         let is_above = |answer: &Answer| answer.name_start < above.records_end;
         let answer_count = self.arena.answers.partition_point(is_above);
         self.arena.answers.truncate(answer_count);
@@ -518,15 +504,14 @@ impl Listing {
     /// Removes the entries behind `above` except the last one.
     #[cold]
     pub(crate) fn keep_last(&mut self, above: Extent) {
-        let Extent { entries, records_end } = self.extent;
-        let last = self.spans[entries - 1];
+        let last = *self.spans.last().expect("BUG: there is no entry");
         let answer = self.arena.answer(last).copied();
-        let (start, to) = (last.start() - HEADER, above.records_end);
+        let (start, end, to) = (last.start() - HEADER, self.records_end, above.records_end);
         self.truncate(above);
-        self.arena.memory.copy_within(start..records_end, to);
-        self.spans[above.entries] = Span::new(to + HEADER, last.len());
+        self.arena.memory.copy_within(start..end, to);
+        self.spans.push(Span::new(to + HEADER, last.len()));
         self.arena.answers.extend(answer.map(|answer| answer.moved(to, start)));
-        self.extent = Extent { entries: above.entries + 1, records_end: to + records_end - start };
+        self.records_end = to + end - start;
     }
 
     /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. Returns
@@ -536,31 +521,23 @@ impl Listing {
         // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first
         // batches of a small directory fit into what memory there is.
         let least = if batch == FIRST_BATCH { batch / 2 } else { batch };
-        let (entries, mut phase) = (self.extent.entries, Phase::Reading);
-        while phase == Phase::Reading && self.extent.entries == entries {
+        let (count, mut phase) = (self.len(), Phase::Reading);
+        while phase == Phase::Reading && self.len() == count {
             phase = self.read_batch(source, batch, least)?;
         }
         self.phase = phase;
         Ok(phase == Phase::Reading)
     }
 
-    /// Grows the memory for spans and for the keys of a sort to `capacity` entries. Grows the keys
-    /// first. So if memory for the spans is refused, each span still has a key.
-    #[cold]
-    fn grow(&mut self, capacity: usize) -> io::Result<()> {
-        if self.order != Order::Unsorted {
-            grow(&mut self.keys, capacity)?;
-        }
-        grow(&mut self.spans, capacity)
-    }
-
     fn sort(&mut self, first: usize) {
-        let Self { arena, spans, keys, extent, order, .. } = self;
-        let spans = &mut spans[first..extent.entries];
-        let count = spans.len();
+        let Self { arena, spans, keys, order, .. } = self;
+        let spans = &mut spans[first..];
+        if *order != Order::Unsorted {
+            keys.resize(spans.len(), 0); // the memory is reserved
+        }
         match order {
-            Order::Bytes => sort::sort(spans, &mut keys[..count], &arena.memory),
-            Order::Path => sort_by_path(spans, &mut keys[..count], arena),
+            Order::Bytes => sort::sort(spans, keys, &arena.memory),
+            Order::Path => sort_by_path(spans, keys, arena),
             Order::Unsorted => {}
         }
     }
@@ -578,7 +555,12 @@ impl Listing {
 
     /// Counts the entries.
     pub fn len(&self) -> usize {
-        self.extent.entries
+        self.spans.len()
+    }
+
+    /// Returns the part of the memory that is in use.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { entries: self.len(), records_end: self.records_end }
     }
 
     /// Tells whether there are no entries.
@@ -589,7 +571,7 @@ impl Listing {
     /// Returns the entry at `index` in the order of the listing, or `None` behind the last one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
-        self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
+        self.spans.get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
     /// Returns the record of the entry at `index`, up to the NUL of its name.
@@ -628,7 +610,7 @@ impl Listing {
 
     /// Returns the first entry for which `before` returns `false`, if that entry has this name.
     fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
-        self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
+        self.get(self.spans.partition_point(before)).filter(|entry| entry.name() == name)
     }
 
     /// Goes through two listings at once, and yields for each name the entry of this listing and
@@ -680,17 +662,12 @@ impl Listing {
     /// Iterates over the entries, in the order of the listing.
     #[inline]
     pub fn iter(&self) -> ListedEntries<'_> {
-        ListedEntries { spans: self.spans().iter(), arena: &self.arena }
+        ListedEntries { spans: self.spans.iter(), arena: &self.arena }
     }
 
     /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
         self.truncate(Extent::default());
-    }
-
-    #[inline]
-    fn spans(&self) -> &[Span] {
-        &self.spans[..self.len()]
     }
 }
 
@@ -729,7 +706,7 @@ impl Index<usize> for Listing {
 
     #[inline]
     fn index(&self, index: usize) -> &[u8] {
-        self.spans()[index].name(&self.arena.memory)
+        self.spans[index].name(&self.arena.memory)
     }
 }
 
@@ -790,8 +767,6 @@ mod tests {
             listing.arena.memory.extend_from_slice(name);
             listing.arena.memory.push(0);
         }
-        listing.extent.entries = entries.len();
-        listing.keys = vec![0; entries.len()];
         listing
     }
 

@@ -420,7 +420,7 @@ impl Walk {
                 Rest::after(read, MAX_STREAM_BATCH.min(2 * batch), mask)
             }
         };
-        remaining.end = listing.extent;
+        remaining.end = listing.extent();
         Ok(())
     }
 
@@ -500,7 +500,7 @@ impl Walk {
                 listing.read_behind(above, Source::whole(directory.fd, end_marker, enters))
             }
         };
-        remaining.end = listing.extent;
+        remaining.end = listing.extent();
         if let (Some(ahead), None) = (ahead, content) {
             ahead.note(remaining.count());
         }
