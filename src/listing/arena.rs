@@ -32,7 +32,10 @@ pub(crate) struct Arena {
     pub(crate) path: Vec<u8>,
     /// The depth of that directory.
     pub(crate) depth: usize,
-    pub(crate) limit: Option<Limit>,
+    /// The most bytes to read, and whether another thread no longer needs the directory. Both are
+    /// checked before each batch, and the latter before each query, so at most one call is under
+    /// way.
+    pub(crate) limit: Option<(usize, Arc<AtomicBool>)>,
     /// The answers to queries, in the order of their records.
     pub(crate) answers: Vec<Answer>,
 }
@@ -44,15 +47,6 @@ pub(crate) struct Answer {
     pub(crate) name_start: usize,
     pub(crate) asked: StatxFlags,
     pub(crate) statx: Statx,
-}
-
-/// The conditions under which reading a directory fails before its end.
-pub(crate) struct Limit {
-    /// The number of bytes that records may take.
-    pub(crate) bytes: usize,
-    /// Whether another thread no longer needs the directory. It is checked before each batch and
-    /// each query, so at most one call is under way.
-    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 /// The least size of the memory that a batch is read into.
@@ -83,9 +77,9 @@ impl Arena {
         batch: usize,
         least: usize,
     ) -> io::Result<usize> {
-        self.check_limit()?;
+        self.check_limit(records_end)?;
         if self.memory.len() < records_end + least {
-            self.grow(records_end, batch)?;
+            grow(&mut self.memory, records_end + batch)?;
         }
         let room = self.memory.len() - records_end;
         // If too little memory for another batch would remain, this batch gets the remaining
@@ -94,23 +88,15 @@ impl Arena {
         Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
-    /// Returns an error if another thread no longer needs the directory.
+    /// Returns an error if another thread no longer needs the directory, or if it is too large.
     #[inline]
-    pub(crate) fn check_limit(&self) -> io::Result<()> {
+    pub(crate) fn check_limit(&self, len: usize) -> io::Result<()> {
         match &self.limit {
-            Some(limit) if limit.is_over.load(Relaxed) => Err(io::ErrorKind::Interrupted.into()),
+            Some((max_len, is_over)) if len > *max_len || is_over.load(Relaxed) => {
+                Err(io::ErrorKind::Interrupted.into())
+            }
             _ => Ok(()),
         }
-    }
-
-    /// Grows by the size of a batch, or up to the limit.
-    #[cold]
-    fn grow(&mut self, records_end: usize, batch: usize) -> io::Result<()> {
-        let max = self.limit.as_ref().map_or(usize::MAX, |limit| limit.bytes + MIN_ROOM);
-        if records_end + MIN_ROOM > max {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        grow(&mut self.memory, max.min(records_end + batch))
     }
 
     /// Returns a reader that writes to the `room` bytes behind the records.
@@ -179,21 +165,16 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Arena, Limit, MAX_BATCH, MIN_ROOM, Span, grow};
+    use super::{Arc, Arena, MIN_ROOM, Span, grow};
     use std::io;
 
     #[test]
-    #[cfg_attr(miri, ignore = "Miri takes minutes to fill megabytes")]
     fn room_beyond_the_limit_is_refused() {
-        let limit = Limit { bytes: MAX_BATCH, is_over: Arc::default() };
-        let mut arena = Arena { limit: Some(limit), ..Arena::default() };
-        for used in [0, MAX_BATCH - 1, MAX_BATCH] {
-            let room = arena.make_room(used, MAX_BATCH, MIN_ROOM);
-            assert!(room.is_ok_and(|room| room >= MIN_ROOM), "{used}");
+        let mut arena = Arena { limit: Some((MIN_ROOM, Arc::default())), ..Arena::default() };
+        for used in [0, MIN_ROOM] {
+            assert!(arena.make_room(used, MIN_ROOM, MIN_ROOM).is_ok(), "{used}");
         }
-        let refused = arena.make_room(MAX_BATCH + 1, MAX_BATCH, MIN_ROOM).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
-        assert_eq!(arena.memory.len(), MAX_BATCH + MIN_ROOM);
+        assert!(arena.make_room(MIN_ROOM + 1, MIN_ROOM, MIN_ROOM).is_err());
     }
 
     #[test]

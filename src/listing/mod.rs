@@ -20,8 +20,9 @@ use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{DONT_SYNC, Directory, NOT_BEYOND};
 use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
+use crate::sync::Arc;
+use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
-pub(crate) use arena::Limit;
 use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, StatxFlags};
@@ -214,9 +215,9 @@ impl Listing {
         self
     }
 
-    /// Sets when reading fails before the end of the directory.
-    pub(crate) fn with_limit(mut self, limit: Limit) -> Self {
-        self.arena.limit = Some(limit);
+    /// Lets reading fail after so many bytes, or once `is_over`.
+    pub(crate) fn with_limit(mut self, bytes: usize, is_over: Arc<AtomicBool>) -> Self {
+        self.arena.limit = Some((bytes, is_over));
         self
     }
 
@@ -445,7 +446,7 @@ impl Listing {
         let (mask, is_path) = (self.mask, self.order == Order::Path);
         let asked = mask.unwrap_or(StatxFlags::empty()) | StatxFlags::TYPE;
         for index in first..self.spans.len() {
-            self.arena.check_limit()?;
+            self.arena.check_limit(0)?;
             let span = self.spans[index];
             let entry = ListedEntry { span, arena: &self.arena };
             let is_unknown = entry.d_type() == FileType::Unknown;

@@ -31,7 +31,7 @@ use crate::cursor::opener::OpenDir;
 use crate::cursor::raw_open;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
-use crate::listing::{Extent, Limit, Listing, Source};
+use crate::listing::{Extent, Listing, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
@@ -430,8 +430,8 @@ impl Shared {
 
     /// Reads directories ahead until reading ahead ends.
     fn work(shared: &Arc<Self>) {
-        let limit = Limit { bytes: MAX_BYTES, is_over: Arc::clone(&shared.is_over) };
-        let mut listing = shared.options.listing().with_limit(limit);
+        let is_over = Arc::clone(&shared.is_over);
+        let mut listing = shared.options.listing().with_limit(MAX_BYTES, is_over);
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {
             let Some((begun, token)) = shared.begin(&mut state) else {
