@@ -1,5 +1,4 @@
-//! `Error`: the error that the kernel returned, and the path that the error is about. It does not
-//! know which call was made.
+//! `Error`: the error that the kernel returned, and the path that the error is about.
 
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::{fmt, io};
 /// ```
 /// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();
 /// assert_eq!(error.path(), Some("/no/such/directory".as_ref()));
-/// assert!(error.is_gone() && error.is_root());
+/// assert!(error.is_root() && !error.is_gone()); // a mistyped path must not pass in silence
 /// assert_eq!(error.raw_os_error(), Some(2));
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
@@ -20,8 +19,9 @@ use std::{fmt, io};
 /// part again. [`source`](std::error::Error::source) returns `None`, so a chain of errors has the
 /// cause once.
 ///
-/// Errors are safe to print to a terminal, because paths are escaped like by `{:?}`: control
-/// characters, `"`, `\`, and bytes that are not UTF-8. To pass a path to another program, take
+/// An error of this crate is safe to print to a terminal. Paths are escaped like by `{:?}`: control
+/// characters, `"`, `\`, and bytes that are not UTF-8. The text of a cause that you pass to
+/// [`new`](Self::new) is not, so keep names out of it. To pass a path to another program, take
 /// [`path`](Self::path).
 ///
 /// # Conversion into an `io::Error`
@@ -122,8 +122,9 @@ impl Error {
     /// Tells whether the error is about a directory that you named yourself: a root of a walk, or
     /// the directory of a reader, that could not be opened or read.
     ///
-    /// Most programs end with another status then, because nothing of that tree was seen. The error
-    /// of a call of your own is never one of these, even at the root.
+    /// Most programs end with another status then. Usually nothing of that tree was seen, but a
+    /// root whose reading fails midway has yielded the entries before. The error of a call of your
+    /// own is never one of these, even at the root.
     pub fn is_root(&self) -> bool {
         self.is_root
     }
@@ -164,6 +165,10 @@ impl Error {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
+    /// **It is `false` for every error that [`is_root`](Self::is_root)**, because a path that you
+    /// named yourself may be mistyped. A program that reads `/proc/PID` by its path compares
+    /// [`raw_os_error`](Self::raw_os_error) there.
+    ///
     /// Do report it in a walk that must be complete: if another process moves a directory away, the
     /// walk may [lose](crate::WalkOptions::max_open) it with `ENOENT`, and entries are missing.
     ///
@@ -187,6 +192,7 @@ impl Error {
     /// or a device node without a driver. Look at [`raw_os_error`](Self::raw_os_error) there.
     pub fn is_gone(&self) -> bool {
         match Errno::from_io_error(&self.cause) {
+            _ if self.is_root => false,
             Some(errno) => matches!(errno, Errno::NOENT | Errno::SRCH | Errno::NODEV),
             None => self.kind() == io::ErrorKind::NotFound,
         }
@@ -293,6 +299,15 @@ mod tests {
         let root = Error::of_root("root", Errno::NOENT);
         assert!(root.is_root() && Error::at_depth("root/a", 1, root).is_root());
         assert!(!Error::new("root", Errno::NOENT).is_root());
+    }
+
+    /// So the usual filter does not hide a root that was mistyped.
+    #[test]
+    fn a_root_is_never_gone() {
+        for errno in [Errno::NOENT, Errno::SRCH, Errno::NODEV] {
+            let root = Error::of_root("mistyped", errno);
+            assert!(!root.is_gone() && !Error::at_depth("a", 1, root).is_gone(), "{errno}");
+        }
     }
 
     #[test]

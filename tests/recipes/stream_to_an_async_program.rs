@@ -18,7 +18,7 @@ pub fn test() {
     assert_eq!((all.len(), next().is_none()), (2000, true));
 
     let missing = Paths::new("missing".into()).unwrap();
-    assert!(missing.receiver.recv().unwrap().unwrap_err().is_gone());
+    assert!(missing.receiver.recv().unwrap().unwrap_err().is_root());
     drop(missing);
 
     let mut paths = Paths::new("src".into()).unwrap();
