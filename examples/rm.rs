@@ -14,8 +14,9 @@
 //! refused with `EPERM`.
 //!
 //! If a directory is not empty although all that was listed is gone, because another process made
-//! an entry or a server left one out, the program empties it again for as long as that removes
-//! something.
+//! an entry or a server left one out, the program empties it again, for as long as each round finds
+//! fewer entries than the last. So it ends even where a file comes back under another name, as it
+//! does on FUSE while a process has it open.
 //!
 //! In a directory on ext4 with more than a thousand files, the program sorts the others by inode
 //! number, some 100,000 at a time. Everywhere else it removes each file as soon as it is listed.
@@ -154,15 +155,16 @@ impl Rm {
         });
     }
 
-    /// Removes all but the subdirectories of a directory. Returns whether it removed any.
-    fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> bool {
+    /// Removes all but the subdirectories of a directory. Returns the number of its entries.
+    fn enter(&self, dir: &mut Dir<'_, Option<Errno>>) -> u64 {
         let (fd, path) = (dir.fd(), dir.path());
-        let (mut unread, mut has_removed) = (None, false);
+        let (mut unread, mut count) = (None, 0);
         let (mut file_count, mut is_sorting) = (0, false);
         let (mut files, mut memory) = (Vec::new(), 0);
         while let Some(entry) =
             dir.next_or_report(|error| unread = Errno::from_io_error(error.io_error()))
         {
+            count += 1;
             match entry.d_type() {
                 FileType::Directory => continue,
                 FileType::Unknown => {} // it may be a directory, which the walk must enter
@@ -170,7 +172,7 @@ impl Rm {
                     memory += 64 + entry.name().len(); // with what the allocator needs
                     files.push((entry.ino(), entry.name_cstr().to_owned()));
                     if memory > MAX_MEMORY {
-                        has_removed |= self.remove_sorted(fd, path, &mut files);
+                        self.remove_sorted(fd, path, &mut files);
                         memory = 0;
                     }
                     continue;
@@ -178,31 +180,23 @@ impl Rm {
                 _ => {}
             }
             if self.remove_file(fd, path, entry.name_cstr()) {
-                has_removed = true;
                 // Otherwise the walk would try to open an entry of unknown type.
                 entry.skip_subtree();
             }
             file_count += 1;
             is_sorting |= file_count == MANY && is_on_ext4(fd);
         }
-        has_removed |= self.remove_sorted(fd, path, &mut files);
+        self.remove_sorted(fd, path, &mut files);
         *dir.state_mut() = unread;
-        has_removed
+        count
     }
 
-    /// Removes the files in the order of their inode numbers. Returns whether it removed any.
-    fn remove_sorted(
-        &self,
-        dir: BorrowedFd<'_>,
-        path: &Path,
-        files: &mut Vec<(u64, CString)>,
-    ) -> bool {
+    /// Removes the files in the order of their inode numbers.
+    fn remove_sorted(&self, dir: BorrowedFd<'_>, path: &Path, files: &mut Vec<(u64, CString)>) {
         files.sort_unstable();
-        let mut has_removed = false;
         for (_, name) in files.drain(..) {
-            has_removed |= self.remove_file(dir, path, &name);
+            self.remove_file(dir, path, &name);
         }
-        has_removed
     }
 
     /// Removes an entry of the directory `dir`, unless it is a directory. Returns whether it did.
@@ -220,31 +214,33 @@ impl Rm {
         let Some((parent, name)) = dir.parent_and_name() else {
             return self.report(dir.path(), Errno::NOENT); // another process has moved its parent
         };
+        let mut fewest = Some(u64::MAX); // entries in a round; `None` after the last round
         while let Err(errno) = unlinkat(parent, name, AtFlags::REMOVEDIR) {
             if errno == Errno::NOTEMPTY && dir.state().is_none() {
-                if !self.has_failed_below(dir.path()) && self.empty_again(dir) {
-                    continue;
-                }
                 if self.has_failed_below(dir.path()) {
                     return; // an earlier error has said why
+                }
+                if let Some(before) = fewest {
+                    fewest = self.empty_again(dir).filter(|count| *count < before);
+                    continue;
                 }
             }
             return self.report(dir.path(), dir.state().unwrap_or(errno));
         }
     }
 
-    /// Removes what is in a directory by now. Returns whether anything was removed.
-    fn empty_again(&self, dir: &Dir<'_, Option<Errno>>) -> bool {
-        let Ok(again) = lendir::openat(dir.fd(), ".") else { return false };
-        let (mut walk, mut has_removed) = (options().from_fd(again, dir.path()), false);
+    /// Removes what is in a directory by now. Returns the number of entries that it met.
+    fn empty_again(&self, dir: &Dir<'_, Option<Errno>>) -> Option<u64> {
+        let again = lendir::openat(dir.fd(), ".").ok()?;
+        let (mut walk, mut count) = (options().from_fd(again, dir.path()), 0);
         while let Some(mut dir) = walk.next_or_report(|error| self.report_error(&error)) {
             if !dir.is_second_visit() {
-                has_removed |= self.enter(&mut dir);
+                count += self.enter(&mut dir);
             } else if let Some((parent, name)) = dir.parent_and_name() {
-                has_removed |= unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok();
+                let _ = unlinkat(parent, name, AtFlags::REMOVEDIR); // its parent shows that
             }
         }
-        has_removed
+        Some(count)
     }
 
     fn has_failed_below(&self, dir: &Path) -> bool {

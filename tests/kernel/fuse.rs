@@ -191,7 +191,8 @@ fn connect(point: &Path) -> io::Result<File> {
     // from here on.
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     let device = File::options().read(true).write(true).open("/dev/fuse")?;
-    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+    let options =
+        format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", device.as_raw_fd());
     mount(
         "lendir",
         point,

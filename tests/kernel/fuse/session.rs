@@ -4,8 +4,8 @@ use super::{Answer, Batch, Counts, Directory, Node};
 use crate::signals;
 use crate::support::fuse::{
     self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
-    READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at,
-    words,
+    READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, RMDIR, STATFS, UNLINK, init, longs, send, statfs,
+    u32_at, u64_at, words,
 };
 use libc::c_int;
 use std::collections::HashMap;
@@ -92,6 +92,7 @@ impl Session {
                 _ => Err(libc::ENOSYS),
             },
             STATFS => Ok(statfs()),
+            RMDIR => Err(libc::ENOTEMPTY),
             OPENDIR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((OPENDIR, errno)), .. }) => Err(*errno),
                 Node::Directory(directory) => {
@@ -144,7 +145,7 @@ impl Session {
                 return;
             }
             FORGET | BATCH_FORGET => return, // nodes are kept to the end
-            DESTROY => Ok(Vec::new()),
+            DESTROY | UNLINK => Ok(Vec::new()), // which removes nothing
             _ => Err(libc::ENOSYS),
         };
         send(&self.device, unique, answer);
