@@ -10,10 +10,10 @@
 //!
 //! In your own program, `umask` needs the feature `process` of `rustix`.
 
-use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
+use lendir::rustix::fs::{self, CWD, FileType, Mode, SeekFrom, Stat, fstat, openat, seek};
 use lendir::rustix::io::Errno;
 use lendir::rustix::process::umask;
-use lendir::{Dir, Entry, Error, FileType, Listing, OFlags, WalkDirs};
+use lendir::{Dir, Entry, Error, Listing, OFlags, WalkDirs};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::fs::File;

@@ -11,7 +11,7 @@
 //!
 //! The example shows second visits, and a state that each directory passes down.
 
-use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
+use lendir::rustix::fs::{AtFlags, CWD, FileType as RawType, Statx, StatxFlags, statx};
 use lendir::rustix::io::Errno;
 use lendir::{Error, FileType, WalkDirs};
 use std::collections::HashSet;
@@ -126,8 +126,7 @@ impl Du {
     fn error(&self, error: &Error) {
         let query =
             |root| statx(CWD, root, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
-        let is_file =
-            |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
+        let is_file = |stat: &Statx| !RawType::from_raw_mode(stat.stx_mode.into()).is_dir();
         let root = error.path().filter(|_| error.is_root());
         match root.and_then(|root| Some((root, query(root)?))) {
             Some((root, stat)) if is_file(&stat) => {

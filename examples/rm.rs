@@ -82,7 +82,7 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                 rm.report(path, Errno::PERM);
             }
             Ok((found, _)) if id(&found) == all => rm.report(root, Errno::PERM),
-            Ok((found, _)) if recursive && FileType::from_raw_mode(found.st_mode).is_dir() => {
+            Ok((found, _)) if recursive && is_dir(&found) => {
                 roots.push((root, id(&found)));
             }
             Ok((_, parent)) => {
@@ -103,6 +103,10 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
 
 fn usage() -> io::Error {
     io::Error::other("usage: rm [-r] [-j N] PATH...")
+}
+
+fn is_dir(stat: &Stat) -> bool {
+    lendir::rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
 /// Returns the device and the inode number.

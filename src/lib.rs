@@ -212,6 +212,7 @@ compile_error!(
 mod debug;
 mod error;
 mod file_system;
+mod file_type;
 mod open;
 mod sync;
 
@@ -226,6 +227,7 @@ mod walk;
 mod walk_dirs;
 
 pub use error::Error;
+pub use file_type::FileType;
 pub use listing::{ListedEntries, ListedEntry, Listing, Order};
 pub use open::{open, openat};
 pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
@@ -234,7 +236,7 @@ pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs}
 
 pub use rustix;
 #[doc(no_inline)]
-pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
+pub use rustix::fs::{OFlags, Stat, Statx, StatxFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]

@@ -5,9 +5,9 @@
 //! directory is opened (`cursor/opener.rs`) and its error judged (`cursor/mod.rs`), and loops in
 //! `cursor/links.rs`.
 
+use crate::file_type::FileType;
 use crate::read_dir::entry::query_type;
 use rustix::fd::BorrowedFd;
-use rustix::fs::FileType;
 use std::cell::Cell;
 use std::ffi::CStr;
 

@@ -2,14 +2,15 @@
 //! directory. It does not know how many entries there are, nor their order.
 
 use super::span::Span;
+use crate::file_type::FileType;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::{Directory, kept_type};
+use crate::read_dir::entry::Directory;
 use crate::read_dir::records::Records;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FileType, Statx, StatxFlags};
+use rustix::fs::{Statx, StatxFlags};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
@@ -122,7 +123,7 @@ impl Arena {
     /// Returns the type in the record.
     #[inline]
     pub(crate) fn d_type(&self, span: Span) -> FileType {
-        kept_type(self.memory[span.start() - 1])
+        FileType::from_d_type(self.memory[span.start() - 1])
     }
 
     /// Returns the answer to the query of an entry.
@@ -137,9 +138,8 @@ impl Arena {
         Some(&self.answers[index.ok()?])
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
     pub(crate) fn set_d_type(&mut self, span: Span, file_type: FileType) {
-        self.memory[span.start() - 1] = (file_type.as_raw_mode() >> 12) as u8;
+        self.memory[span.start() - 1] = file_type.d_type();
     }
 }
 

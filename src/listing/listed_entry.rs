@@ -3,10 +3,10 @@
 
 use super::arena::Arena;
 use super::span::Span;
+use crate::file_type::FileType;
 use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal, kept_field};
 use crate::read_dir::records::HEADER;
 use rustix::fd::AsFd;
-use rustix::fs::FileType;
 use std::cmp::Ordering;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;

@@ -15,6 +15,7 @@ mod span;
 pub use listed_entry::{ListedEntries, ListedEntry};
 
 use crate::error::Error;
+use crate::file_type::FileType;
 use crate::open::open_again;
 use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
@@ -25,7 +26,7 @@ use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
 use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, FileType, StatxFlags};
+use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
@@ -470,7 +471,7 @@ impl Listing {
             };
             match mode {
                 Ok(mode) if is_unknown => {
-                    self.arena.set_d_type(span, FileType::from_raw_mode(mode));
+                    self.arena.set_d_type(span, FileType::from_mode(mode));
                 }
                 Ok(_) => {}
                 Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
@@ -750,10 +751,10 @@ impl ReadDir {
 #[cfg(test)]
 mod tests {
     use super::{AskTypes, Directory, ListedEntry, Listing, Order};
+    use crate::FileType;
     use crate::listing::sort::tests::Random;
     use crate::listing::span::Span;
     use crate::read_dir::records::HEADER;
-    use rustix::fs::FileType;
     use std::os::fd::AsFd;
 
     /// Returns a listing of these entries in the given order, whose inode numbers count up from 1.

@@ -4,8 +4,9 @@
 
 use super::records::HEADER;
 use crate::error::Error;
+use crate::file_type::FileType;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, RawMode, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString};
@@ -78,17 +79,10 @@ impl Record<'_> {
     #[inline(always)]
     pub(crate) fn d_type(&self) -> FileType {
         match self {
-            Self::Raw(raw) => raw.file_type(),
-            Self::Kept { bytes, .. } => kept_type(bytes[HEADER - 1]),
+            Self::Raw(raw) => FileType::from_raw(raw.file_type()),
+            Self::Kept { bytes, .. } => FileType::from_d_type(bytes[HEADER - 1]),
         }
     }
-}
-
-/// Returns the type in a kept record. The kernel stores the 4 bits above the permissions of
-/// `st_mode`. A larger number becomes 15, which is not the number of any type.
-#[inline]
-pub(crate) fn kept_type(d_type: u8) -> FileType {
-    FileType::from_raw_mode(RawMode::from(d_type.min(0xf)) << 12)
 }
 
 /// Returns a field of 8 bytes in a kept record.
@@ -138,7 +132,7 @@ impl Directory<'_> {
     ) -> Result<FileType, Error> {
         let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND))
             .map_err(|errno| self.error_at(name.to_bytes(), errno))?;
-        let file_type = FileType::from_raw_mode(stat.st_mode);
+        let file_type = FileType::from_mode(stat.st_mode);
         if let Some(queried) = queried {
             queried.set(Some(file_type));
         }
@@ -161,7 +155,7 @@ pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, E
     super::end_marker::tests::count_query();
     let flags = NOT_BEYOND | DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
-    Ok(FileType::from_raw_mode(statx.stx_mode.into()))
+    Ok(FileType::from_mode(statx.stx_mode.into()))
 }
 
 /// Returns the path of an entry.
@@ -348,7 +342,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("mtime", "modified"))]
     pub fn stat(&self) -> Result<Stat, Error> {
         let stat = self.call(|dir, name| rustix::fs::statat(dir, name, NOT_BEYOND))?;
-        self.note_type(FileType::from_raw_mode(stat.st_mode));
+        self.note_type(FileType::from_mode(stat.st_mode));
         Ok(stat)
     }
 
@@ -385,7 +379,7 @@ impl<'a> Entry<'a> {
             _ => self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?,
         };
         if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
-            self.note_type(FileType::from_raw_mode(statx.stx_mode.into()));
+            self.note_type(FileType::from_mode(statx.stx_mode.into()));
         }
         Ok(statx)
     }
@@ -491,7 +485,7 @@ impl<'a> Entry<'a> {
     pub fn open_file(&self) -> Result<File, Error> {
         let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = self.call(|_, _| rustix::fs::fstat(&fd))?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        if FileType::from_mode(stat.st_mode) == FileType::RegularFile {
             return Ok(fd.into());
         }
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");

@@ -1,6 +1,7 @@
 //! Queries of an entry and their errors.
 
 use crate::support::fixture::{make_file, mixed};
+use crate::support::scan::type_of_mode;
 use crate::support::scratch::Scratch;
 use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fcntl_getfl, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
@@ -31,7 +32,7 @@ fn queries_describe_the_entry_itself() {
             (u64::try_from(stat.st_size), statx.stx_size),
             (Ok(expected.len()), expected.len())
         );
-        assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(expected.mode()));
+        assert_eq!(entry.file_type().unwrap(), type_of_mode(expected.mode()));
         let target = entry
             .read_link()
             .map_err(|error| (error.path().unwrap().to_owned(), error.raw_os_error()));
@@ -234,12 +235,12 @@ fn ended_process_makes_errors_gone() {
         entry_walk.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
     let mut dir = walk.next().unwrap().unwrap();
     let first = dir.next().unwrap().unwrap(); // one batch has all entries
-    let (mut names, mut dirs) = (0, usize::from(first.d_type() == FileType::Directory));
+    let (mut names, mut dirs) = (0, usize::from(first.d_type().is_dir()));
     process.kill().unwrap();
     process.wait().unwrap();
     while let Some(entry) = dir.next().unwrap() {
         names += 1;
-        dirs += usize::from(entry.d_type() == FileType::Directory);
+        dirs += usize::from(entry.d_type().is_dir());
         for error in errors(&entry) {
             assert!(error.is_gone() && error.raw_os_error() == Some(libc::ESRCH), "{error}");
         }

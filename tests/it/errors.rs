@@ -2,8 +2,8 @@
 
 use crate::support::fixture::numbered;
 use crate::support::scan;
-use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir};
-use rustix::fs::{CWD, Mode, mknodat, openat};
+use lendir::{Buffer, Entries, Error, Listing, OFlags, ReadDir};
+use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::ffi::OsStr;
 use std::fs::File;

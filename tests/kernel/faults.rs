@@ -1,6 +1,6 @@
 //! Errors of each system call of a single reader.
 
-use crate::support::scan::{End, Found, Scan, errno};
+use crate::support::scan::{End, Found, Scan, errno, type_of_mode};
 use crate::trap::{self, At, Fault, trapped};
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
@@ -34,7 +34,8 @@ impl<'a> Crowd<'a> {
             let Some(record) = records.next() else { break };
             let record = record.unwrap();
             let name = record.file_name().to_bytes().to_vec();
-            let (file_type, cookie) = (record.file_type(), record.next_entry_cookie());
+            let file_type = type_of_mode(record.file_type().as_raw_mode());
+            let cookie = record.next_entry_cookie();
             let found = Found { name, ino: record.ino(), file_type, cookie };
             if begins {
                 batches.push(Vec::new());

@@ -173,9 +173,7 @@ impl Found {
 
     /// Queries the type from the file system.
     pub fn true_type(&self, dir: impl AsFd) -> FileType {
-        FileType::from_raw_mode(
-            statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode,
-        )
+        type_of_mode(statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode)
     }
 }
 
@@ -194,6 +192,20 @@ impl From<ListedEntry<'_>> for Found {
     fn from(entry: ListedEntry<'_>) -> Self {
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
         Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.d_type(), cookie: 0 }
+    }
+}
+
+/// Returns the type in a mode.
+pub fn type_of_mode(mode: u32) -> FileType {
+    match mode >> 12 {
+        0o10 => FileType::RegularFile,
+        0o04 => FileType::Directory,
+        0o12 => FileType::Symlink,
+        0o01 => FileType::Fifo,
+        0o14 => FileType::Socket,
+        0o02 => FileType::CharacterDevice,
+        0o06 => FileType::BlockDevice,
+        _ => FileType::Unknown,
     }
 }
 

@@ -21,7 +21,7 @@ mod entries;
 mod raw_dir;
 mod walk;
 
-use lendir::{Buffer, FileType};
+use lendir::Buffer;
 use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
@@ -39,7 +39,7 @@ type Loop = fn(&mut Input) -> io::Result<u64>;
 
 /// The body of each loop. The compiler must compute all three values.
 #[inline]
-fn look_at(name: &[u8], ino: u64, file_type: FileType) {
+fn look_at<T>(name: &[u8], ino: u64, file_type: T) {
     black_box((name, ino, file_type));
 }
 

@@ -1,8 +1,8 @@
 //! Loops over a tree: with `WalkDirs`, with `Walk`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
-use lendir::{FileType, Walk, WalkDirs, Worker};
-use rustix::fs::{Mode, OFlags, RawDir, openat};
+use lendir::{Walk, WalkDirs, Worker};
+use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;

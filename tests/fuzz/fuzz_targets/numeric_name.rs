@@ -16,6 +16,9 @@ mod entry;
 #[allow(dead_code, reason = "the library uses more of it")]
 #[path = "../../../src/error.rs"]
 mod error;
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/file_type.rs"]
+mod file_type;
 
 mod records {
     pub(crate) const HEADER: usize = 8 + 8 + 2 + 1;

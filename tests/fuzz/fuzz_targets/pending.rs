@@ -15,13 +15,18 @@ mod pending;
 #[path = "../../../src/cursor/entry_state.rs"]
 mod entry_state;
 
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/file_type.rs"]
+mod file_type;
+
 mod cursor {
     pub(crate) use super::entry_state;
 }
 
 mod read_dir {
     pub(crate) mod entry {
-        use rustix::{fd::BorrowedFd, fs::FileType, io::Errno};
+        use crate::file_type::FileType;
+        use rustix::{fd::BorrowedFd, io::Errno};
 
         /// Stands for the system call of the library, which no step makes.
         pub(crate) fn query_type(_: BorrowedFd<'_>, _: &std::ffi::CStr) -> Result<FileType, Errno> {

@@ -2,8 +2,7 @@
 
 use crate::errnos::ERRNOS;
 use crate::fuse::{Answer, Batch, Directory, Record, dots, file_record as file, long_names};
-use crate::support::scan::{End, Found, Scan};
-use lendir::FileType;
+use crate::support::scan::{End, Found, Scan, type_of_mode};
 use libc::{EINTR, EIO, ENOENT};
 use std::process::Command;
 
@@ -155,7 +154,7 @@ impl Scenario {
                 .expect("BUG: `split` gave nothing")
                 .to_vec(),
             ino: record.ino,
-            file_type: FileType::from_raw_mode(u32::from(record.d_type) << 12),
+            file_type: type_of_mode(u32::from(record.d_type) << 12),
             cookie: self.cookie.map_or(place + 1, |cookie| cookie(place)),
         });
         entries.filter(|entry| !matches!(&entry.name[..], b"." | b"..")).collect()

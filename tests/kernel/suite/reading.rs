@@ -3,7 +3,7 @@
 use super::contents::{TYPES, counts, files, still};
 use crate::mounted::Mounted;
 use crate::support::machine;
-use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
+use crate::support::scan::{self, End, Found, ORDERS, Scan, names, type_of_mode};
 use lendir::{Buffer, Entries, FileType, ListedEntry, Listing, Order};
 use rustix::fs::{RawDir, SeekFrom, seek};
 use std::collections::BTreeMap;
@@ -44,7 +44,9 @@ pub fn types_are_listed_or_queried(mounted: &Mounted) {
         assert_eq!(entry.d_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
         seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.file_type().unwrap());
     }
-    let expected = TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into();
+    let expected = TYPES
+        .map(|(name, file_type)| (name.to_owned(), type_of_mode(file_type.as_raw_mode())))
+        .into();
     assert_eq!(seen, expected);
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
