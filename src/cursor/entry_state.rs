@@ -1,9 +1,9 @@
 //! Decides whether a walk enters an entry: by what the entry can be, what queries told the caller,
-//! and what the caller requested. This module does not know how an entry is opened.
+//! and what the caller requested.
 //!
-//! The other conditions are decided elsewhere: `max_depth` by each walk, `same_mount` where the
-//! directory is opened (`cursor/opener.rs`) and its error judged (`cursor/mod.rs`), and loops in
-//! `cursor/links.rs`.
+//! The other conditions are decided elsewhere: `max_depth` by `Options::enters_below`, `same_mount`
+//! where the directory is opened (`cursor/opener.rs`) and its error judged (`cursor/mod.rs`), and
+//! loops in `cursor/links.rs`.
 
 use crate::file_type::FileType;
 use crate::read_dir::entry::query_type;
