@@ -4,7 +4,8 @@ use rustix::fs::FileType as RawType;
 
 /// The type of an entry.
 ///
-/// [`Entry::file_type`](crate::Entry::file_type) returns it.
+/// [`Entry::file_type`](crate::Entry::file_type) and
+/// [`Metadata::file_type`](crate::Metadata::file_type) return it.
 ///
 /// ```
 /// use lendir::FileType;

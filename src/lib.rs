@@ -213,6 +213,7 @@ mod debug;
 mod error;
 mod file_system;
 mod file_type;
+mod metadata;
 mod open;
 mod sync;
 
@@ -229,6 +230,7 @@ mod walk_dirs;
 pub use error::Error;
 pub use file_type::FileType;
 pub use listing::{ListedEntries, ListedEntry, Listing, Order};
+pub use metadata::Metadata;
 pub use open::{open, openat};
 pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
 pub use walk::{Walk, WalkEntry, WalkOptions, walk};

@@ -5,6 +5,7 @@
 use super::records::HEADER;
 use crate::error::Error;
 use crate::file_type::FileType;
+use crate::metadata::Metadata;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -288,6 +289,48 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn dir_fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
+    }
+
+    /// Queries the metadata of the entry itself: its size, times, owner and more.
+    ///
+    /// ```
+    /// let mut bytes = 0;
+    /// let mut dir = lendir::read_dir("src")?;
+    /// while let Some(entry) = dir.next()? {
+    ///     match entry.metadata() {
+    ///         Ok(metadata) => bytes += metadata.len(),
+    ///         Err(error) if error.is_gone() => {} // removed since it was listed
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// # assert!(bytes > 0);
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
+    /// can also be a file, you see what is mounted there.
+    ///
+    /// A walk believes the answer, and does not try to enter what turns out not to be a directory.
+    /// If the query fails, the walk still tries, and reports its own errors.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [fstatat(2)]:
+    ///
+    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
+    /// - `EACCES`: you have no permission to search the directory.
+    ///
+    /// # Performance
+    ///
+    /// One `statx` and, where that fails, one `fstatat`.
+    ///
+    /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
+    #[doc(alias("stat", "statx", "fstatat", "lstat", "symlink_metadata", "size", "len"))]
+    #[doc(alias("permissions", "uid", "nlink", "mtime", "modified", "btime", "created"))]
+    pub fn metadata(&self) -> Result<Metadata, Error> {
+        let metadata = self.call(|dir, name| Metadata::query(dir, name, NOT_BEYOND))?;
+        self.note_type(metadata.file_type());
+        Ok(metadata)
     }
 
     /// Queries the metadata of the entry itself. These fields are used most:

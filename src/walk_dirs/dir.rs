@@ -12,6 +12,7 @@ use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
+use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -420,6 +421,26 @@ impl<'a, S> Dir<'a, S> {
         self.directory.fd
     }
 
+    /// Queries the metadata of this directory, such as its owner, mode and times.
+    ///
+    /// ```
+    /// let mut walk = lendir::walk_dirs("src")?;
+    /// while let Some(dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     println!("{:o} {:?}", dir.metadata()?.mode() & 0o7777, dir.path());
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of [fstat(2)], with the path. A server can answer anything, such as `EIO` or
+    /// `ESTALE`.
+    ///
+    /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
+    pub fn metadata(&self) -> Result<Metadata, Error> {
+        Metadata::query(self.fd(), c"", AtFlags::EMPTY_PATH).map_err(|errno| self.wrap_error(errno))
+    }
+
     /// Queries the metadata of this directory, such as its owner, mode and times: see
     /// [`Entry::stat`](crate::Entry::stat) for the fields.
     ///
@@ -429,7 +450,6 @@ impl<'a, S> Dir<'a, S> {
     /// `ESTALE`.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
-    #[doc(alias = "metadata")]
     pub fn stat(&self) -> Result<Stat, Error> {
         retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
     }

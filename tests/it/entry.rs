@@ -5,7 +5,7 @@ use crate::support::scan::type_of_mode;
 use crate::support::scratch::Scratch;
 use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fcntl_getfl, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
+use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, Metadata, OFlags, Walk};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -16,6 +16,19 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+/// Checks that the crate's metadata is std's, method by method.
+fn assert_same(found: &Metadata, expected: &fs::Metadata) {
+    macro_rules! same {
+        ($($method:ident)*) => { $(assert_eq!(found.$method(), expected.$method());)* };
+    }
+    same!(is_dir is_file is_symlink len dev ino mode nlink uid gid rdev blksize blocks);
+    same!(atime atime_nsec mtime mtime_nsec ctime ctime_nsec);
+    assert_eq!(found.file_type(), type_of_mode(expected.mode()));
+    assert_eq!(found.modified().unwrap(), expected.modified().unwrap());
+    assert_eq!(found.accessed().unwrap(), expected.accessed().unwrap());
+    assert_eq!(found.created().ok(), expected.created().ok());
+}
+
 /// A query describes the entry itself, never the target of a link.
 #[test]
 fn queries_describe_the_entry_itself() {
@@ -25,13 +38,7 @@ fn queries_describe_the_entry_itself() {
     let (mut checked, mut links) = (0, 0);
     while let Some(entry) = dir.next().unwrap() {
         let expected = fs::symlink_metadata(entry.path()).unwrap();
-        let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
-        assert_eq!((stat.st_ino, stat.st_mode), (expected.ino(), expected.mode()));
-        assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (expected.ino(), expected.mode()));
-        assert_eq!(
-            (u64::try_from(stat.st_size), statx.stx_size),
-            (Ok(expected.len()), expected.len())
-        );
+        assert_same(&entry.metadata().unwrap(), &expected);
         assert_eq!(entry.file_type().unwrap(), type_of_mode(expected.mode()));
         let target = entry
             .read_link()
@@ -272,4 +279,34 @@ fn listed_entry_outlives_the_loop() {
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
     dir.read_into(&mut listing).unwrap();
     assert_eq!(newest(&listing, dir.fd()).unwrap().1, b"one");
+}
+
+/// Times before 1970, and times that need more than 32 bits.
+#[test]
+fn metadata_has_any_time() {
+    let made = Scratch::new();
+    for seconds in [-1, -4_000_000_000, 4_000_000_000] {
+        make_file(&made.path().join("file"));
+        let times = [rustix::fs::Timespec { tv_sec: seconds, tv_nsec: 999_999_999 }; 2];
+        let [last_access, last_modification] = times;
+        let times = rustix::fs::Timestamps { last_access, last_modification };
+        let flags = rustix::fs::AtFlags::empty();
+        rustix::fs::utimensat(CWD, made.path().join("file"), &times, flags).unwrap();
+        let mut dir = lendir::read_dir(made.path()).unwrap();
+        let metadata = dir.next().unwrap().unwrap().metadata().unwrap();
+        assert_same(&metadata, &fs::metadata(made.path().join("file")).unwrap());
+        fs::remove_file(made.path().join("file")).unwrap();
+    }
+}
+
+/// A directory is asked through its descriptor.
+#[test]
+fn directory_has_metadata() {
+    let made = Scratch::new();
+    let mut walk = lendir::walk_dirs(made.path()).unwrap();
+    let dir = walk.next().unwrap().unwrap();
+    let expected = dir.fd().try_clone_to_owned().map(fs::File::from).unwrap().metadata().unwrap();
+    assert_same(&dir.metadata().unwrap(), &expected);
+    let mut root = lendir::walk_dirs("/").unwrap();
+    assert_ne!(root.next().unwrap().unwrap().metadata().unwrap().is_mount_point(), Some(false));
 }

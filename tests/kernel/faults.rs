@@ -1,8 +1,9 @@
 //! Errors of each system call of a single reader.
 
+use crate::errnos::ERRNOS;
 use crate::support::scan::{End, Found, Scan, errno, type_of_mode};
 use crate::trap::{self, At, Fault, trapped};
-use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
+use lendir::{Buffer, Entries, Entry, Error, FileType, Listing, Metadata, OFlags, Order, ReadDir};
 use libc::{
     EACCES, EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
     SYS_openat, SYS_readlinkat, SYS_statx, c_int, c_long,
@@ -10,6 +11,7 @@ use libc::{
 use rustix::fd::OwnedFd;
 use rustix::fs::{RawDir, SeekFrom, StatxFlags, seek};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
@@ -301,6 +303,29 @@ fn other_failed_calls_return_their_error() {
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
+    });
+}
+
+/// A filter may refuse `statx` by any number. Then `fstatat` answers, and no birth is known.
+#[test]
+fn metadata_does_without_statx() {
+    trapped("faults::metadata_does_without_statx", &[SYS_statx, SYS_newfstatat], |scratch| {
+        let crowd = Crowd::new(scratch);
+        let mut walk = lendir::walk_dirs(crowd.path).unwrap();
+        let dir = walk.next().unwrap().expect("a walk has a root");
+        let ask = |entry: &Entry<'_>| entry.metadata().unwrap();
+        let mut owned = lendir::read_dir(crowd.path).unwrap();
+        let entry = owned.next().unwrap().expect("the directory lists no entry");
+        let known = [dir.metadata().unwrap(), ask(&entry)];
+        for (_, errno) in ERRNOS.into_iter().filter(|(_, errno)| *errno != EINTR) {
+            trap::fail(SYS_statx, errno, |_| true);
+            for (known, found) in known.iter().zip([dir.metadata().unwrap(), ask(&entry)]) {
+                assert_eq!(found.created().unwrap_err().kind(), ErrorKind::Unsupported);
+                assert_eq!(found.is_mount_point(), None);
+                let same = |of: &Metadata| (of.dev(), of.ino(), of.mode(), of.modified().unwrap());
+                assert_eq!(same(&found), same(known));
+            }
+        }
     });
 }
 
