@@ -53,11 +53,10 @@
 //!
 //! Begin with `walk`, which yields a directory right before its contents, like `find`. `walk_dirs`
 //! takes two loops: each step of the outer one is a whole directory, whose entries the inner one
-//! yields. Only there can you visit a directory again after its contents
-//! ([`second_visits`](WalkDirsOptions::second_visits)), pass a value down the tree
-//! ([`with_state`](WalkDirsOptions::with_state)), or let threads take directories in any order
-//! ([`run_parallel`](WalkDirs::run_parallel)). The root is not an entry, but it is the first
-//! directory of `walk_dirs`. The numbers give the order of the entries:
+//! yields. Take it to [visit a directory again](WalkDirsOptions::second_visits) after its contents,
+//! to [pass a value down](WalkDirsOptions::with_state), or to [use
+//! threads](WalkDirs::run_parallel) that take directories in any order. The root is not an entry,
+//! but it is the first directory of `walk_dirs`. The numbers give the order of the entries:
 //!
 //! ```text
 //!                     walk    walk_dirs
@@ -90,11 +89,10 @@
 //! recipe](recipes#report-errors-and-go-on) goes on, and tells apart an entry that vanished
 //! ([`Error::is_gone`]) and a whole tree that is missing ([`Error::is_root`]).
 //!
-//! **Most readers stream.** They read a batch of entries, yield these, and read the next batch, so
-//! that memory [rarely](Walk#what-is-read-when) grows with the directory, and an error comes after
-//! the entries before it. A [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
-//! ahead](WalkOptions::read_ahead), cannot: they read a directory to its end, report its error, and
-//! then yield what they have.
+//! **Most readers stream.** A reader yields a batch of entries, then reads the next. So memory
+//! [rarely](Walk#what-is-read-when) grows with the directory, and an error comes after what was
+//! read. A [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
+//! ahead](WalkOptions::read_ahead), read to the end first.
 //!
 //! **On a server, query early.** NFS and many FUSE file systems send metadata along with the names
 //! for as long as the kernel sees you ask between two batches. Asked for later, it costs a round
@@ -153,16 +151,19 @@
 //!
 //! # What the kernel promises
 //!
-//! While a directory changes, a local file system returns each entry that stays exactly once, so a
-//! loop can remove what it gets. What is created, removed or renamed meanwhile may be returned or
-//! left out. There are exceptions, and lendir hides none of them:
+//! While a directory changes, a local file system returns each entry that stays exactly once. What
+//! is created, removed or renamed meanwhile may be returned or left out. There are exceptions, and
+//! lendir hides none of them:
 //!
 //! - tmpfs returns entries a second time if all later ones are removed between two calls.
 //! - ext4 and xfs can return a renamed entry twice; NFS, 9p and CIFS can do so with any entry.
-//! - `/proc/PID/task` can miss threads that stay while others end. A larger [`Buffer`] helps.
+//! - `/proc/PID/task` can miss threads that stay while others end, unless one batch holds them all.
+//!   A larger [`Buffer`] helps; in a walk, sorting leaves less time between two batches.
 //! - xfs, and ext4 without `dir_index`, may never end if the loop creates an entry for each that it
 //!   reads.
 //! - On btrfs, what is created after the directory was opened is missing until a `rewind`.
+//!
+//! [`Walk`](Walk#loops-that-change-the-tree) says which loops may change the tree that they list.
 //!
 //! # Questions
 //!

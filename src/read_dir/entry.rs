@@ -276,6 +276,9 @@ impl<'a> Entry<'a> {
 
     /// Returns the descriptor of the directory that the entry is in, for `*at` calls in the loop.
     ///
+    /// **Do not read the directory through it**, or through a duplicate: that takes entries from
+    /// the loop, without an error. Read [`openat(fd, ".")`](crate::openat) instead.
+    ///
     /// ```
     /// use lendir::rustix::fs::{AtFlags, Stat, statat};
     ///

@@ -95,7 +95,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///   just put in place of a directory. A directory that is moved out of the tree while the walk is
 ///   inside it is still read. [Security](crate::security) says what else an attacker can do.
 /// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
-///   continues. A query of yours that fails hides none of them.
+///   continues. Your own failed query does not hide an error of the walk.
 /// - **Each directory that stays in its place is entered once**, provided that the kernel [lists it
 ///   once](crate#what-the-kernel-promises) and that no link which you follow points to it.
 /// - **Depth is not limited**, but open directories are, by [`max_open`](WalkOptions::max_open).
@@ -115,11 +115,33 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// A server that answers `ENOENT` ends a directory silently, as if it had been removed, which only
 /// [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows.
 ///
+/// The position in a directory belongs to its descriptor. If something else reads through [that
+/// descriptor](crate::Entry::dir_fd), or a child process walks on after `fork`, each takes entries
+/// from the other without an error. Read [`openat(fd, ".")`](crate::openat) instead, and let the
+/// child begin a walk of its own.
+///
+/// # Loops that change the tree
+///
+/// Your loop can remove what it gets, or change its contents, mode and times: a local file system
+/// still yields each entry that stays [exactly once](crate#what-the-kernel-promises). In the
+/// kernel's order, though, the directory is still being read, and these loops are not safe there:
+///
+/// - **Renaming, moving or making entries.** The walk may meet them again, without end on ext4 and
+///   xfs.
+/// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left: each
+///   removal hides an entry from the second batch on.
+///
+/// A [sorted](WalkOptions::order) walk reads the directory first, which makes both safe. But in any
+/// order, a directory that you rename when its entry comes is no longer found, and the error
+/// [counts as gone](crate::Error::is_gone). Rename, move and remove directories at the [second
+/// visits](crate::WalkDirsOptions::second_visits) of a `WalkDirs`, when all above has been read.
+///
 /// # Performance
 ///
 /// A small directory takes three or four system calls, [like in a
-/// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, only errors, followed
-/// links, and directories that are closed early allocate.
+/// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, a directory allocates
+/// only if it fails, is the target of a link, is closed early or read ahead, or begins a mount of
+/// NFS.
 #[doc(alias("walkdir", "fts", "nftw", "du", "lending", "memory", "toctou"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
@@ -623,7 +645,8 @@ impl WalkOptions {
         /// in it while you walk, because **a directory can be lost while it is closed**.
         ///
         /// A lost directory is one that the walk does not find again. The walk returns one error,
-        /// with the path, skips the rest there and the second visit, and goes on above:
+        /// with the path, skips the rest there (and the second visit of a `WalkDirs`), and goes on
+        /// above:
         ///
         /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
         ///   directory above it.
@@ -667,9 +690,10 @@ impl WalkOptions {
         /// Makes a walk of the trees at `paths`, one after another.
         /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks several at once.
         ///
-        /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
-        /// error, for which [`is_root`](crate::Error::is_root) is `true`, and continues with the
-        /// next root. A path that you pass twice is walked twice.
+        /// The iterator is run to its end at once, but each root is opened only when the walk comes
+        /// to it. If that fails, the walk returns the error, for which
+        /// [`is_root`](crate::Error::is_root) is `true`, and continues with the next root. A path
+        /// that you pass twice is walked twice.
         ///
         /// ```
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
@@ -693,8 +717,9 @@ impl WalkOptions {
         /// The walk opens `.` in `root` and reads that, so any number of walks can begin at
         /// duplicates of one descriptor. If no descriptor is left for it, reading the root is an
         /// error. If you may not open it, because you lack the permission to read or search the
-        /// root, the walk reads `root` itself. Duplicates, and a child process that inherited the
-        /// descriptor by `fork`, then share one position: if two of them read, both lose entries.
+        /// root, the walk reads `root` itself. Then it shares one position with duplicates of
+        /// `root`, a child process after `fork` included: if two of them read, both lose entries
+        /// without an error.
         from_fd,
     }
 
@@ -793,8 +818,9 @@ impl WalkOptions {
     /// # Performance
     ///
     /// Up to `max_open + 8 * threads` directories are open besides the walk's own, fewer once the
-    /// system has refused a descriptor. Each of them, and each thread, can take up to 1 MiB of
-    /// memory. A directory of more than about 8,000 names is left to the walk itself.
+    /// system has refused a descriptor. Each of them, and each thread, can take about 1 MiB of
+    /// memory, or 2.5 MiB with metadata. A directory of which the kernel's records take more than
+    /// 256 KiB, some 8,000 names, is left to the walk itself.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self
