@@ -38,16 +38,16 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The walk descends into every subdirectory unless you say otherwise, even into those that you
-/// have not seen: if you leave the loop early, the walk reads on to find them.
-/// [`DirEntry::skip_subtree`] leaves out one subdirectory, [`skip_subdirs`](Self::skip_subdirs)
-/// all.
+/// The walk descends into every subdirectory unless you say otherwise. You may leave the loop
+/// early: the walk then reads on to find the subdirectories that you have not seen.
+/// [`DirEntry::skip_subtree`] leaves out one subdirectory. [`skip_subdirs`](Self::skip_subdirs)
+/// leaves out all.
 ///
 /// You can also name them yourself. After `skip_subdirs`, the walk enters exactly the names that
 /// you pass to [`enter_name`](Self::enter_name) and [`follow_name`](Self::follow_name), in that
-/// order. A program whose choice depends on what else is in the directory, such as an ignore file,
-/// reads everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then names what
-/// it wants.
+/// order. Sometimes the choice depends on what else is in the directory, such as an ignore file.
+/// Read everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then name what
+/// you want.
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,
@@ -510,9 +510,9 @@ impl<'a, S> Dir<'a, S> {
     /// to by then. The name of a root is the last component of its path as you
     /// wrote it, such as `dir`, `dir/`, `..` or `/`.
     ///
-    /// Do not pass the name to `chmodat` or `chownat`, which follow a symbolic link if another
-    /// process has put one in place of the directory. To change the directory itself, call `fchmod`
-    /// or `fchown` on its [`fd`](Self::fd).
+    /// Do not pass the name to `chmodat`, nor to `chownat` without `AtFlags::SYMLINK_NOFOLLOW`: they
+    /// follow a symbolic link that another process has put in place of the directory. To change the
+    /// directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
     ///
     /// Returns `None` at a first visit, when the parent may already be closed for good; for a root
     /// that was passed [as a descriptor](crate::WalkOptions::from_fd); and if the parent is

@@ -8,11 +8,13 @@
 //! ```text
 //! a directory                             openat2, getdents64 twice, close
 //! where the last entry is marked          openat2, getdents64, close
-//! a root                                  an fstatfs more
-//! on another mount than its parent        an openat and an fstatfs more
+//! a root                                  an fstatfs more; on NFS also a statx and mountinfo
+//! on another mount than its parent        an openat more, and what a root takes more
+//! on btrfs, or an overlay                 an lseek more
 //! without permission to read it           openat2, openat, close
-//! an entry of unknown type                a statx, unless the caller has queried it
+//! an entry of unknown type, or on NFS 3   a statx, unless the caller has queried it
 //! a level that was closed and reopened    5 more
+//! the first error of openat2 in a walk    openat2 of `.` and close more
 //! ```
 
 mod batch;
@@ -94,8 +96,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///   of the [`Listing`](crate::Listing).
 /// - **A directory is opened when it is yielded**, not when its entry is. You can `chmod` it
 ///   before.
-/// - **Leaving early loses no subdirectory silently.** If you drop a [`Dir`] before its end, the
-///   walk reads on from there, or reports why it cannot.
+/// - **You may leave a `Dir` early.** The walk reads on from there to find the subdirectories that
+///   you have not seen, or reports why it cannot.
 /// - **A directory that you have no permission to read is yielded**, and the error comes when you
 ///   read it. A read error comes after the entries before it.
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
@@ -113,7 +115,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///
 /// A walk keeps its buffer, its path, and the names of the directories still to be entered, and
 /// until a directory ends, of its links and its entries of unknown type. Once this memory has
-/// grown, only errors, followed links, and directories that are closed early allocate.
+/// grown, a directory allocates only if it fails, is the target of a link, is closed early, or
+/// begins a mount of NFS.
 #[doc(alias("fts", "nftw", "walkdir", "du", "lending", "toctou"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
@@ -247,7 +250,8 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// - [`Worker::next`] returns `None` on all threads once nothing is left to enter.
     /// - A closure that returns early, for example by `?`, leaves the walk. The other threads walk
-    ///   what it had not entered, but the rest of its last directory is not yielded.
+    ///   what it had not entered, but the rest of its last directory is not yielded. The
+    ///   closure's thread stays until the threads that it has started end.
     /// - [`Worker::stop`] ends the walk on all threads. So does a panic, which `run_parallel`
     ///   passes on when all threads have returned.
     ///
