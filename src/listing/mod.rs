@@ -52,7 +52,7 @@ use std::{io, mem};
 ///
 /// A listing is read to its end before you see an entry. If you then query most entries of a
 /// directory on a server, each query is a request of its own; [`with_statx`](Self::with_statx) asks
-/// while it reads, which takes a hundredth of the requests.
+/// while it reads, which takes a thousandth of the requests.
 ///
 /// # Performance
 ///
@@ -570,7 +570,7 @@ impl Listing {
         self.len() == 0
     }
 
-    /// Returns the entry at `index` in the order of the listing, or `None` behind the last one.
+    /// Returns the entry at `index` in the order of the listing, or `None` after the last one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans.get(index).map(|&span| ListedEntry { span, arena: &self.arena })
@@ -585,7 +585,7 @@ impl Listing {
     /// Finds the entry with this name, or the first of them if the name occurs more than once.
     ///
     /// To compare two listings, do not look up each name: [`zip_by_name`](Self::zip_by_name) goes
-    /// through both once, which is about 50 times as fast.
+    /// through both once, which is some 30 times as fast.
     ///
     /// # Performance
     ///

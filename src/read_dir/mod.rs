@@ -73,8 +73,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// `rewind` and `next` allocate nothing. Once a process has been reaped, its `fd` directory is
-/// empty.
+/// `rewind` and `next` allocate nothing, except for the first `rewind` on NFS. Once a process has
+/// been reaped, its `fd` directory is empty.
 ///
 /// The next call to `next` overwrites the entry, so there is no `for entry in dir`. Copy what you
 /// keep, or let [`filter_map`](Self::filter_map) make an ordinary iterator. The compiler refuses an
@@ -285,8 +285,9 @@ impl ReadDir {
     ///
     /// # Performance
     ///
-    /// One `lseek`, and at the first call one `fstatfs`: where the file system marks the last entry
-    /// of a directory, each reading from then on takes one `getdents64` less.
+    /// One `lseek`, and at the first call one `fstatfs`, on NFS also a `statx` and a look at
+    /// `/proc/self/mountinfo`. Where the file system marks the last entry of a directory, each
+    /// reading from then on takes one `getdents64` less.
     #[doc(alias("rewinddir", "watch"))]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {

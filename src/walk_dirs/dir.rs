@@ -510,9 +510,9 @@ impl<'a, S> Dir<'a, S> {
     /// to by then. The name of a root is the last component of its path as you
     /// wrote it, such as `dir`, `dir/`, `..` or `/`.
     ///
-    /// Do not pass the name to `chmodat`, nor to `chownat` without `AtFlags::SYMLINK_NOFOLLOW`: they
-    /// follow a symbolic link that another process has put in place of the directory. To change the
-    /// directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
+    /// Do not pass the name to `chmodat`, nor to `chownat` without `AtFlags::SYMLINK_NOFOLLOW`.
+    /// They follow a symbolic link that another process has put in place of the directory. To
+    /// change the directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
     ///
     /// Returns `None` at a first visit, when the parent may already be closed for good; for a root
     /// that was passed [as a descriptor](crate::WalkOptions::from_fd); and if the parent is
