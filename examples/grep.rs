@@ -95,7 +95,7 @@ impl Grep {
             let (path, mut names) = (dir.path(), Vec::new());
             while let Some(entry) = dir.next_or_report(complain) {
                 match entry.file_type() {
-                    Ok(FileType::RegularFile) => names.push(entry.name_os().to_owned()),
+                    Ok(FileType::RegularFile) => names.push(entry.file_name().to_owned()),
                     Ok(_) => {}
                     Err(error) => complain(error),
                 }

@@ -41,7 +41,7 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     // No sort is needed, because procfs lists processes by ascending PID.
     while let Some(entry) = proc.next_or_report(complain) {
         if entry.numeric_name().is_none()
-            || myself.as_ref().is_some_and(|myself| myself == entry.name_os())
+            || myself.as_ref().is_some_and(|myself| myself == entry.file_name())
         {
             continue;
         }

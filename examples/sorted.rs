@@ -25,7 +25,7 @@ fn sorted(path: &std::path::Path) -> io::Result<()> {
     let is_terminal = io::stdout().is_terminal();
     for entry in &listing {
         if is_terminal {
-            write!(out, "{:?}", entry.name_os())?; // a name could contain terminal commands
+            write!(out, "{:?}", entry.file_name())?; // a name could contain terminal commands
         } else {
             out.write_all(entry.name())?;
         }

@@ -157,7 +157,7 @@ impl Error {
     /// let mut processes = lendir::read_dir("/proc")?;
     /// while let Some(process) = processes.find(|entry| entry.numeric_name().is_some())? {
     ///     match process.stat() {
-    ///         Ok(stat) => println!("{} {:?}", stat.st_uid, process.name_os()),
+    ///         Ok(stat) => println!("{} {:?}", stat.st_uid, process.file_name()),
     ///         Err(error) if error.is_gone() => {} // the process has ended since it was listed
     ///         Err(error) => eprintln!("{error}"),
     ///     }

@@ -250,7 +250,7 @@ pub mod recipes {}
 
 #[cfg(doc)]
 #[doc = include_str!("coming_from.md")]
-#[doc(alias("file_name", "getdents", "ignore", "jwalk", "lending", "listdir", "metadata"))]
+#[doc(alias("getdents", "ignore", "jwalk", "lending", "listdir", "metadata"))]
 #[doc(alias("RawDir", "scandir", "walkdir"))]
 pub mod coming_from {}
 

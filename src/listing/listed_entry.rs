@@ -20,7 +20,7 @@ use std::{fmt, slice};
 /// let dir = lendir::open("/sys/class")?;
 /// listing.read(&dir)?;
 /// for entry in &listing {
-///     println!("{:?} {:?}", entry.name_os(), entry.in_dir(&dir).file_type()?);
+///     println!("{:?} {:?}", entry.file_name(), entry.in_dir(&dir).file_type()?);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
@@ -37,7 +37,6 @@ pub struct ListedEntry<'a> {
 
 impl<'a> ListedEntry<'a> {
     /// Returns the name: see [`Entry::name`].
-    #[doc(alias = "file_name")]
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.span.name(&self.arena.memory)
@@ -51,7 +50,7 @@ impl<'a> ListedEntry<'a> {
 
     /// Returns the name as an `OsStr`, for `std`.
     #[inline]
-    pub fn name_os(&self) -> &'a OsStr {
+    pub fn file_name(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
@@ -146,7 +145,7 @@ debug!(ListedEntry<'_>, |entry| name: entry.name_cstr(), d_type: entry.d_type(),
 /// ```
 /// let mut listing = lendir::Listing::new();
 /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
-/// let last_two: Vec<_> = listing.iter().rev().take(2).map(|entry| entry.name_os()).collect();
+/// let last_two: Vec<_> = listing.iter().rev().take(2).map(|entry| entry.file_name()).collect();
 /// # assert_eq!(last_two.len(), 2);
 /// # Ok::<(), lendir::Error>(())
 /// ```

@@ -199,7 +199,7 @@ impl Listing {
     /// listing.read(&dir)?;
     /// for entry in &listing {
     ///     let size = entry.in_dir(&dir).statx(StatxFlags::SIZE)?.stx_size; // no system call
-    ///     println!("{size:8} {:?}", entry.name_os());
+    ///     println!("{size:8} {:?}", entry.file_name());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -253,7 +253,7 @@ impl Listing {
     /// let mut listing = lendir::Listing::new();
     /// listing.read(&dir)?;
     /// for entry in &listing {
-    ///     println!("{:?} {:?}", entry.name_os(), entry.in_dir(&dir).file_type()?);
+    ///     println!("{:?} {:?}", entry.file_name(), entry.in_dir(&dir).file_type()?);
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -629,8 +629,8 @@ impl Listing {
     /// # let mut added = Vec::new();
     /// for sides in old.zip_by_name(&new) {
     ///     match sides {
-    ///         (Some(old), None) => println!("- {:?}", old.name_os()),
-    ///         (None, Some(new)) => println!("+ {:?}", new.name_os()),
+    ///         (Some(old), None) => println!("- {:?}", old.file_name()),
+    ///         (None, Some(new)) => println!("+ {:?}", new.file_name()),
     ///         _ => {} // the name is in both
     ///     }
     /// #   added.extend(sides.1.filter(|_| sides.0.is_none()).map(|entry| entry.name().to_vec()));
@@ -722,7 +722,7 @@ impl ReadDir {
     /// let mut listing = lendir::Listing::new();
     /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     println!("{:?}", entry.name_os());
+    ///     println!("{:?}", entry.file_name());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```

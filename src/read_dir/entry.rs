@@ -184,7 +184,7 @@ impl<'a> Entry<'a> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[doc(alias("d_name", "file_name", "extension"))]
+    #[doc(alias("d_name", "extension"))]
     #[inline]
     pub fn name(&self) -> &[u8] {
         match &self.record {
@@ -205,10 +205,11 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.name_os())`.
+    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.file_name())`. Unlike the method of
+    /// `std::fs::DirEntry`, it borrows the name.
     #[doc(alias("to_str", "utf8"))]
     #[inline]
-    pub fn name_os(&self) -> &OsStr {
+    pub fn file_name(&self) -> &OsStr {
         OsStr::from_bytes(self.name())
     }
 

@@ -32,7 +32,7 @@ use std::{fmt, io};
 /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
 ///     println!("{:?}:", dir.path());
 ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
-///         println!("    {:?}", entry.name_os());
+///         println!("    {:?}", entry.file_name());
 ///     }
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -353,7 +353,7 @@ impl<'a, S> Dir<'a, S> {
     /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
     ///     let path = dir.path();
     ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
-    ///         println!("{:?} in {path:?}", entry.name_os());
+    ///         println!("{:?} in {path:?}", entry.file_name());
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
@@ -365,7 +365,6 @@ impl<'a, S> Dir<'a, S> {
 
     /// Returns the name of this directory. A root has the [`Path::file_name`] of its path or, if
     /// the path has none, like `/`, `.`, `a/..` and the empty path, the whole path.
-    #[doc(alias = "file_name")]
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.path().file_name().map_or(self.directory.path, OsStr::as_bytes)
@@ -373,7 +372,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Returns the [`name`](Self::name) as an `OsStr`, for `std`.
     #[inline]
-    pub fn name_os(&self) -> &'a OsStr {
+    pub fn file_name(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 

@@ -70,7 +70,7 @@ fn forms_of_a_name_agree() {
     let mut numbers = Vec::new();
     while let Some(entry) = entries.next().unwrap() {
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
-        assert_eq!(entry.name_os().as_encoded_bytes(), entry.name());
+        assert_eq!(entry.file_name().as_encoded_bytes(), entry.name());
         numbers.extend(entry.numeric_name());
     }
     assert_eq!(sorted(numbers), [0, 7, 4_194_304, u32::MAX]);

@@ -31,7 +31,7 @@ fn reading_allocates_nothing() {
                 while let Some(entry) = entries.next().unwrap() {
                     black_box((
                         entry.name(),
-                        entry.name_os(),
+                        entry.file_name(),
                         entry.numeric_name(),
                         entry.file_type().unwrap(),
                         entry.stat().unwrap(),

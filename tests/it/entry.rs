@@ -56,7 +56,7 @@ fn queries_describe_the_entry_itself() {
 fn answers(entry: &Entry<'_>) -> String {
     let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
     assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (stat.st_ino, stat.st_mode));
-    assert_eq!([entry.name_os().as_bytes(), entry.name_cstr().to_bytes()], [entry.name(); 2]);
+    assert_eq!([entry.file_name().as_bytes(), entry.name_cstr().to_bytes()], [entry.name(); 2]);
     let errno = |error: Error| error.raw_os_error();
     format!(
         "{:?} {:?} {:?} {:?} {:?} {} {} {:?} {:?} {:?}",

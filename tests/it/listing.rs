@@ -121,7 +121,7 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
         let path = [prefix, entry.name()].concat();
         see(&path, entry.d_type());
         if entry.d_type() == FileType::Directory {
-            paths(&dir.join(entry.name_os()), &[&path[..], b"/"].concat(), see);
+            paths(&dir.join(entry.file_name()), &[&path[..], b"/"].concat(), see);
         }
     }
 }

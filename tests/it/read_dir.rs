@@ -22,7 +22,7 @@ fn all(dir: &mut ReadDir) -> Vec<Found> {
     let path = dir.path().to_owned();
     let mut found = Vec::new();
     while let Some(entry) = dir.next().unwrap() {
-        assert_eq!(entry.path(), path.join(entry.name_os()));
+        assert_eq!(entry.path(), path.join(entry.file_name()));
         found.push(Found::from(&entry));
     }
     for _ in 0..3 {
@@ -97,7 +97,7 @@ fn read_into_reads_the_whole_directory() {
                 assert_eq!(scan::listed(&listing), expected);
                 for entry in &listing {
                     let path = entry.in_dir(&dir.fd()).path();
-                    assert_eq!(path, dir.path().join(entry.name_os()));
+                    assert_eq!(path, dir.path().join(entry.file_name()));
                 }
                 assert!(dir.next().unwrap().is_none() && !dir.is_removed());
             }

@@ -309,7 +309,7 @@ fn from_fd_accepts_any_path() {
             visits += 1;
             if dir.depth() == 0 {
                 assert_eq!(
-                    (dir.path(), dir.name(), dir.name_os()),
+                    (dir.path(), dir.name(), dir.file_name()),
                     (Path::new(path), name.as_bytes(), name.as_ref())
                 );
                 assert!(dir.parent_and_name().is_none());

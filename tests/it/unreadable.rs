@@ -198,7 +198,7 @@ fn threads_share_an_unsearchable_level() {
         let mut listing = Listing::new();
         for name in [tree.path().file_name().unwrap(), OsStr::new("u"), OsStr::new("x")] {
             let mut dir = walk.next().unwrap().unwrap();
-            assert_eq!(dir.name_os(), name);
+            assert_eq!(dir.file_name(), name);
             dir.read_into(&mut listing).unwrap();
         }
         chmod(tree.path().join("u"), 0o600);

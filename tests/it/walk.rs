@@ -209,7 +209,7 @@ fn path_begins_with_the_root_as_written() {
         for (relative, depth, is_last) in [("e", 1, false), ("e/f", 2, true), ("g", 1, true)] {
             let entry = tree.next_or_report(|error| panic!("{error}")).unwrap();
             assert_eq!(entry.path().as_os_str(), Path::new(&root).join(relative), "{root}");
-            assert_eq!(Some(entry.name_os()), Path::new(relative).file_name(), "{root}");
+            assert_eq!(Some(entry.file_name()), Path::new(relative).file_name(), "{root}");
             assert_eq!(entry.relative_path().as_os_str(), relative, "{root}");
             assert_eq!((entry.depth(), entry.is_last()), (depth, is_last), "{root}");
             assert_eq!(entry.wrap_error(io::ErrorKind::Other).path(), Some(entry.path()));

@@ -74,7 +74,7 @@ pub fn threads_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
                 continue;
             };
             if comm.strip_suffix(b"\n") == Some(WANTED.as_bytes()) {
-                write_line(lines, format_args!("{pid} {}", thread.name_os().display()));
+                write_line(lines, format_args!("{pid} {}", thread.file_name().display()));
             }
         }
     });
@@ -117,7 +117,7 @@ pub fn descriptors_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
             let Ok(len) = readlinkat_raw(fd.dir_fd(), fd.name_cstr(), &mut target) else {
                 continue;
             };
-            write!(lines, "{pid} {} ", fd.name_os().display())
+            write!(lines, "{pid} {} ", fd.file_name().display())
                 .expect("BUG: writing to a `Vec` failed");
             lines.extend_from_slice(&target[..len]);
             lines.push(b'\n');

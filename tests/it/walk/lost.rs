@@ -182,14 +182,14 @@ fn idle_threads_read_ahead_again() {
             .eager()
             .open_all([small.path(), wide.path()]);
         for name in ["a", "f"] {
-            assert_eq!(read.next().unwrap().unwrap().name_os(), name);
+            assert_eq!(read.next().unwrap().unwrap().file_name(), name);
         }
         // The root, `a` and `b` are open. Then the only thread waits.
         wait("`b` is not read ahead", &|| open_descriptors() >= descriptors + 3);
         thread::sleep(Duration::from_millis(5));
         while read.next().unwrap().unwrap().path() != wide.path().join("000") {}
         for number in 1..80 {
-            assert_eq!(read.next().unwrap().unwrap().name_os(), &*format!("{number:03}"));
+            assert_eq!(read.next().unwrap().unwrap().file_name(), &*format!("{number:03}"));
             // The root, the current directory, and six directories that were read ahead.
             wait("too few are read ahead", &|| open_descriptors() >= descriptors + 8);
         }

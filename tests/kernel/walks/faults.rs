@@ -290,7 +290,7 @@ fn rest_of_a_dropped_dir_needs_no_seek() {
         make(tree, &["a/file", "b/file", "c/file"]);
         let mut walk = lendir::walk_dirs(tree).unwrap();
         let mut root = walk.next().unwrap().unwrap();
-        let first = tree.join(root.next().unwrap().unwrap().name_os());
+        let first = tree.join(root.next().unwrap().unwrap().file_name());
         trap::fail(libc::SYS_lseek, EACCES, |_| true);
         trap::refuse(OPENAT, EACCES);
 

@@ -178,7 +178,7 @@ fn walk_into_an_automount_loses_no_entry() {
             while let Some(mut dir) = walk.next().unwrap() {
                 while let Some(entry) = dir.next().unwrap() {
                     if entry.path().parent() == Some(&automount) {
-                        names.push(entry.name_os().to_owned());
+                        names.push(entry.file_name().to_owned());
                     }
                 }
             }

@@ -219,7 +219,7 @@ impl Case {
                     .next_or_report(|error| outcome.errors.push(of_root(&error, &root)))
                     .is_some()
                 {
-                    outcome.entered.push(dir.name_os().to_str().unwrap().to_owned());
+                    outcome.entered.push(dir.file_name().to_str().unwrap().to_owned());
                 }
             }
         }

@@ -255,7 +255,7 @@ fn dropped_walk_waits_for_one_call_of_each_thread() {
                     .open(server.path(0))
                     .unwrap();
                 for name in ["a", "file"] {
-                    assert_eq!(walk.next().unwrap().unwrap().name_os(), name);
+                    assert_eq!(walk.next().unwrap().unwrap().file_name(), name);
                 }
                 let calls = || server.reads() + lookups.load(Relaxed);
                 while calls() < 10 {
