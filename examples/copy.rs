@@ -117,7 +117,7 @@ fn copy_dir(
     original.skip_subdirs();
     copy.skip_subdirs();
     for entry in &*listing {
-        let copied = copy_entry(&entry.in_dir(&original.fd()), copy, root_id);
+        let copied = copy_entry(&entry.in_dir(original.fd()), copy, root_id);
         let enter = |is_dir| {
             // Neither walk may enter a directory without the other.
             if is_dir && original.enter_name(entry.name())? {

@@ -18,10 +18,11 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
+/// use std::os::fd::AsFd;
 ///
 /// let dir = lendir::open("/proc/self/fd")?;
 /// let mut buffer = Buffer::new();
-/// println!("{} descriptors are open", Entries::new(&dir, &mut buffer).count()?);
+/// println!("{} descriptors are open", Entries::new(dir.as_fd(), &mut buffer).count()?);
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
@@ -52,10 +53,11 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
+/// use std::os::fd::AsFd;
 ///
 /// let dir = lendir::open("/sys/class")?;
 /// let mut buffer = Buffer::new();
-/// let mut entries = Entries::new(&dir, &mut buffer);
+/// let mut entries = Entries::new(dir.as_fd(), &mut buffer);
 /// while let Some(entry) = entries.next()? {
 ///     if entry.file_type()? == FileType::Directory {
 ///         let child = lendir::openat(&dir, entry.name())?;

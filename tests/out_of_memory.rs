@@ -10,7 +10,7 @@ use lendir::{Buffer, Entries, Error, Listing, Order, StatxFlags, Walk};
 use rustix::fs::{SeekFrom, seek};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::{io, ptr};
 use support::machine;
@@ -212,7 +212,7 @@ impl Directory {
                 .unwrap();
         }
         let fd = lendir::open(made.path()).unwrap();
-        let all = all(&mut Entries::new(&fd, &mut Buffer::new()));
+        let all = all(&mut Entries::new(fd.as_fd(), &mut Buffer::new()));
         assert_eq!(all.len(), count);
         Self { _made: made, fd, all }
     }

@@ -7,7 +7,7 @@ use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
@@ -129,7 +129,7 @@ impl Reader for Lending<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let dir = open(self.dir.turn());
-        let mut entries = Entries::new(&dir, &mut self.buffer);
+        let mut entries = Entries::new(dir.as_fd(), &mut self.buffer);
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
         }
@@ -258,7 +258,7 @@ struct Rewinding {
 impl Reader for Rewinding {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut entries = Entries::new(&self.dir, &mut self.buffer);
+        let mut entries = Entries::new(self.dir.as_fd(), &mut self.buffer);
         entries.rewind().expect("cannot rewind the directory");
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());

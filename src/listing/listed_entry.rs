@@ -6,7 +6,7 @@ use super::span::Span;
 use crate::file_type::FileType;
 use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal, kept_field};
 use crate::read_dir::records::HEADER;
-use rustix::fd::AsFd;
+use rustix::fd::BorrowedFd;
 use std::cmp::Ordering;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
@@ -17,10 +17,10 @@ use std::{fmt, slice};
 ///
 /// ```
 /// let mut listing = lendir::Listing::new();
-/// let dir = lendir::open("/sys/class")?;
-/// listing.read(&dir)?;
+/// let mut dir = lendir::read_dir("/sys/class")?;
+/// dir.read_into(&mut listing)?;
 /// for entry in &listing {
-///     println!("{:?} {:?}", entry.file_name(), entry.in_dir(&dir).file_type()?);
+///     println!("{:?} {:?}", entry.file_name(), entry.in_dir(dir.fd()).file_type()?);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
@@ -83,17 +83,17 @@ impl<'a> ListedEntry<'a> {
     /// let mut listing = lendir::Listing::new();
     /// dir.read_into(&mut listing)?;
     /// let entry = listing.by_name("lib.rs").expect("the crate's root");
-    /// assert!(entry.in_dir(&dir.fd()).stat()?.st_size > 0);
+    /// assert!(entry.in_dir(dir.fd()).stat()?.st_size > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[doc(alias = "metadata")]
     #[inline]
-    pub fn in_dir<'e>(&self, dir: &'e (impl AsFd + ?Sized)) -> Entry<'e>
+    pub fn in_dir<'e>(&self, dir: BorrowedFd<'e>) -> Entry<'e>
     where
         'a: 'e,
     {
         let Arena { path, depth, .. } = self.arena;
-        let directory = Directory { fd: dir.as_fd(), path, depth: *depth };
+        let directory = Directory { fd: dir, path, depth: *depth };
         Entry { record: self.record(), directory, queried: None }
     }
 

@@ -194,11 +194,11 @@ impl Listing {
     /// ```
     /// use lendir::{Listing, StatxFlags};
     ///
-    /// let dir = lendir::open("src")?;
+    /// let mut dir = lendir::read_dir("src")?;
     /// let mut listing = Listing::new().with_statx(StatxFlags::SIZE);
-    /// listing.read(&dir)?;
+    /// dir.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     let size = entry.in_dir(&dir).statx(StatxFlags::SIZE)?.stx_size; // no system call
+    ///     let size = entry.in_dir(dir.fd()).statx(StatxFlags::SIZE)?.stx_size; // no system call
     ///     println!("{size:8} {:?}", entry.file_name());
     /// }
     /// # Ok::<(), lendir::Error>(())
@@ -253,7 +253,7 @@ impl Listing {
     /// let mut listing = lendir::Listing::new();
     /// listing.read(&dir)?;
     /// for entry in &listing {
-    ///     println!("{:?} {:?}", entry.file_name(), entry.in_dir(&dir).file_type()?);
+    ///     println!("{:?} {:?}", entry.file_name(), entry.d_type());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -887,7 +887,8 @@ mod tests {
         listing.sort(0);
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
         let opened = crate::open(dir.path()).unwrap();
-        let error = listing.by_name("gone").unwrap().in_dir(&opened).file_type().unwrap_err();
+        let error =
+            listing.by_name("gone").unwrap().in_dir(opened.as_fd()).file_type().unwrap_err();
         assert_eq!(error.path(), Some("gone".as_ref()));
         assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
         let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();

@@ -7,11 +7,12 @@ use std::mem::MaybeUninit;
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
+/// use std::os::fd::AsFd;
 ///
 /// let mut buffer = Buffer::new();
 /// for path in ["/proc/self/fd", "/proc/self/task"] {
 ///     let dir = lendir::open(path)?;
-///     assert!(Entries::new(&dir, &mut buffer).count()? > 0);
+///     assert!(Entries::new(dir.as_fd(), &mut buffer).count()? > 0);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```

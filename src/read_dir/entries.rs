@@ -6,17 +6,18 @@ use super::end_marker::EndMarker;
 use super::entry::{Directory, Entry};
 use super::records::{Phase, Records};
 use crate::error::Error;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
 
 /// An iterator over the entries of an open directory. It borrows the descriptor and a [`Buffer`],
 /// so that many directories can be read into the same memory.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
+/// use std::os::fd::AsFd;
 ///
 /// let proc = lendir::open("/proc")?;
 /// let mut buffer = Buffer::new();
-/// let mut entries = Entries::new(&proc, &mut buffer);
+/// let mut entries = Entries::new(proc.as_fd(), &mut buffer);
 /// while let Some(entry) = entries.next()? {
 ///     println!("{}", entry.name().escape_ascii());
 /// }
@@ -63,12 +64,12 @@ impl<'a> Entries<'a> {
     /// A descriptor that has just been opened is at the beginning. One that has been read is at the
     /// end: call [`rewind`](Self::rewind) to read the directory again.
     ///
-    /// `dir` is borrowed, so bind the result of a call such as [`Dir::fd`](crate::Dir::fd) to a
-    /// variable first.
-    #[doc(alias("fdopendir", "BorrowedFd"))]
-    pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
-        let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
-        Self::of(directory, buffer, EndMarker::NONE)
+    /// A [`Dir`](crate::Dir) has its descriptor in [`fd`](crate::Dir::fd); an `OwnedFd` lends its
+    /// own by [`as_fd`](AsFd::as_fd).
+    #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
+    #[inline]
+    pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {
+        Self::of(Directory { fd: dir, path: b"", depth: 0 }, buffer, EndMarker::NONE)
     }
 
     /// Returns the entries of `directory`, from the position of its descriptor on.
@@ -148,10 +149,11 @@ impl<'a> Entries<'a> {
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
+    /// use std::os::fd::AsFd;
     ///
     /// let fds = lendir::open("/proc/self/fd")?;
     /// let mut buffer = Buffer::new();
-    /// let mut entries = Entries::new(&fds, &mut buffer);
+    /// let mut entries = Entries::new(fds.as_fd(), &mut buffer);
     /// for _ in 0..3 {
     ///     entries.rewind()?;
     ///     println!("{} descriptors are open", entries.count()?);
@@ -177,10 +179,11 @@ impl<'a> Entries<'a> {
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
+    /// use std::os::fd::AsFd;
     ///
     /// let proc = lendir::open("/proc")?;
     /// let mut buffer = Buffer::new();
-    /// let mut entries = Entries::new(&proc, &mut buffer);
+    /// let mut entries = Entries::new(proc.as_fd(), &mut buffer);
     /// let first = entries.next()?.expect("an entry");
     /// let (name, cookie) = (first.name().to_vec(), first.cookie());
     /// entries.seek(cookie)?;

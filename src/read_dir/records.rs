@@ -196,13 +196,13 @@ mod tests {
         let made = with_files(&["a", "b", "c"]);
         let dir = crate::open(made.path()).unwrap();
         let (mut buffer, mut cookies) = (Buffer::new(), vec![0]);
-        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut entries = Entries::new(dir.as_fd(), &mut buffer);
         while let Some(entry) = entries.next().unwrap() {
             cookies.push(entry.cookie());
         }
         for cookie in cookies {
             let dir = crate::open(made.path()).unwrap();
-            let mut entries = Entries::new(&dir, &mut buffer);
+            let mut entries = Entries::new(dir.as_fd(), &mut buffer);
             entries.records.end_marker = EndMarker::made_up(cookie);
             assert_eq!(entries.count().unwrap(), 3, "marker {cookie}");
         }

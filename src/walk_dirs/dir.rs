@@ -197,7 +197,7 @@ impl<'a, S> Dir<'a, S> {
     ///     dir.read_into(&mut listing)?;
     ///     dir.skip_subdirs();
     ///     for entry in &listing {
-    ///         if entry.name() != b"cursor" && entry.in_dir(&dir.fd()).file_type()?.is_dir() {
+    ///         if entry.name() != b"cursor" && entry.in_dir(dir.fd()).file_type()?.is_dir() {
     ///             dir.enter_name(entry.name())?;
     ///         }
     ///     }

@@ -4,6 +4,7 @@ use crate::support::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Listing};
+use std::os::fd::AsFd;
 
 /// The number of records of 24 bytes that take two batches even with 32 KiB.
 const MANY: usize = 2000;
@@ -20,8 +21,8 @@ fn iterators_share_the_descriptors_position() {
     let same = rustix::io::dup(&fd).unwrap();
     let (mut first_buffer, mut second_buffer) =
         (Buffer::with_capacity(0), Buffer::with_capacity(0));
-    let mut first = Entries::new(&fd, &mut first_buffer);
-    let mut second = Entries::new(&same, &mut second_buffer);
+    let mut first = Entries::new(fd.as_fd(), &mut first_buffer);
+    let mut second = Entries::new(same.as_fd(), &mut second_buffer);
     let mut found = Vec::new();
     let (mut from_first, mut from_second) = (0, 0);
     loop {
@@ -44,16 +45,16 @@ fn next_iterator_starts_after_the_last_batch() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let expected = all(&mut Entries::new(&fd, &mut buffer));
+    let expected = all(&mut Entries::new(fd.as_fd(), &mut buffer));
 
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     entries.rewind().unwrap();
     let cookie = entries.next().unwrap().unwrap().cookie();
-    let rest = all(&mut Entries::new(&fd, &mut buffer));
+    let rest = all(&mut Entries::new(fd.as_fd(), &mut buffer));
     assert!(rest.len() < expected.len() - 1, "the next iterator yields entries of the first batch");
     assert_eq!(rest, expected[expected.len() - rest.len()..]);
 
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     entries.seek(cookie).unwrap();
     assert_eq!(all(&mut entries), expected[1..]);
 }
@@ -66,7 +67,7 @@ fn forms_of_a_name_agree() {
     }
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     let mut numbers = Vec::new();
     while let Some(entry) = entries.next().unwrap() {
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
@@ -82,7 +83,7 @@ fn debug_shows_names_and_paths() {
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::default();
     assert_eq!(format!("{buffer:?}"), "Buffer { capacity: 32768, .. }");
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
     assert!(format!("{entries:?}").contains("phase: Reading"), "{entries:?}");

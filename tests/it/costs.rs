@@ -8,6 +8,7 @@ use crate::support::scratch::Scratch;
 use lendir::rustix::fs::StatxFlags;
 use lendir::{Buffer, Entries, Listing, OFlags};
 use std::hint::black_box;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 #[test]
@@ -25,7 +26,7 @@ fn reading_allocates_nothing() {
     let costs = allocated(|| {
         for dir in &dirs {
             let dir = lendir::open(dir.path()).unwrap();
-            let mut entries = Entries::new(&dir, &mut buffer);
+            let mut entries = Entries::new(dir.as_fd(), &mut buffer);
             for _ in 0..2 {
                 entries.rewind().unwrap();
                 while let Some(entry) = entries.next().unwrap() {
@@ -73,8 +74,8 @@ fn error_makes_two_allocations_at_most() {
     let costs = [
         allocated(|| lendir::open("/nowhere").unwrap_err()),
         allocated(|| lendir::openat(&file, "below").unwrap_err()),
-        allocated(|| Entries::new(&file, &mut buffer).next().unwrap_err()),
-        allocated(|| Entries::new(&file, &mut buffer).seek(u64::MAX).unwrap_err()),
+        allocated(|| Entries::new(file.as_fd(), &mut buffer).next().unwrap_err()),
+        allocated(|| Entries::new(file.as_fd(), &mut buffer).seek(u64::MAX).unwrap_err()),
     ];
     assert!(costs.iter().all(|costs| costs.times <= 2), "{costs:?}");
 }

@@ -9,7 +9,7 @@ use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, Metadata, OFla
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -88,10 +88,10 @@ fn entries_of_all_readers_agree() {
     }
     dir.read_into(&mut listing).unwrap();
     of_listing.extend(listing.iter().map(|entry| {
-        let entry = entry.in_dir(&fd);
+        let entry = entry.in_dir(fd.as_fd());
         (entry.path(), answers(&entry))
     }));
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     while let Some(entry) = entries.next().unwrap() {
         of_entries.insert((made.path().join(entry.path()), answers(&entry)));
     }
@@ -122,7 +122,7 @@ fn open_file_opens_only_regular_files() {
     lendir::read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
     let open = |name: &str| {
         let dir = lendir::open(made.path()).unwrap();
-        listing.by_name(name).unwrap().in_dir(&dir).open_file()
+        listing.by_name(name).unwrap().in_dir(dir.as_fd()).open_file()
     };
     let file = open("file").unwrap();
     assert!(fcntl_getfd(&file).unwrap().contains(FdFlags::CLOEXEC));
@@ -206,7 +206,7 @@ fn error_has_path_and_depth_of_the_entry() {
             if is_listed {
                 dir.read_into(&mut listing).unwrap();
                 fs::remove_file(&path).unwrap();
-                check(&listing.by_name("gone").unwrap().in_dir(&dir.fd()), &path, depth);
+                check(&listing.by_name("gone").unwrap().in_dir(dir.fd()), &path, depth);
             }
             while let Some(entry) = dir.next().unwrap() {
                 if entry.name() == b"gone" {
@@ -223,7 +223,7 @@ fn error_has_path_and_depth_of_the_entry() {
     let mut dir = lendir::read_dir(&below).unwrap();
     let fd = lendir::open(&below).unwrap();
     let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
     let (entry, bare) = (dir.next().unwrap().unwrap(), entries.next().unwrap().unwrap());
     fs::remove_file(&path).unwrap();
     check(&entry, &path, 1);
@@ -271,7 +271,7 @@ fn listed_entry_outlives_the_loop() {
     ) -> Option<(ListedEntry<'l>, &'l [u8])> {
         let newest = listing
             .iter()
-            .max_by_key(|entry| entry.in_dir(&dir).stat().map_or(0, |stat| stat.st_mtime))?;
+            .max_by_key(|entry| entry.in_dir(dir).stat().map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }
     let made = Scratch::new();

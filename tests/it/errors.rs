@@ -130,8 +130,8 @@ fn error_has_the_known_path() {
     let file = dir.path().join("1");
     let (opened, mut buffer, mut listing) =
         (File::open(&file).unwrap(), Buffer::new(), Listing::new());
-    assert_eq!(path(Entries::new(&opened, &mut buffer).next()), "");
-    assert_eq!(path(Entries::new(&opened, &mut buffer).seek(u64::MAX)), "");
+    assert_eq!(path(Entries::new(opened.as_fd(), &mut buffer).next()), "");
+    assert_eq!(path(Entries::new(opened.as_fd(), &mut buffer).seek(u64::MAX)), "");
     assert_eq!(path(listing.read(&opened)), "");
     let mut dir = lendir::read_dir(dir.path()).unwrap();
     assert_eq!(Some(&*path(dir.seek(u64::MAX))), dir.path().to_str());
@@ -147,15 +147,15 @@ fn reading_returns_the_error_of_the_kernel() {
     for (descriptor, expected) in
         [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
     {
-        let mut entries = Entries::new(&descriptor, &mut buffer);
+        let mut entries = Entries::new(descriptor.as_fd(), &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
         assert_eq!(errno(entries.next()), None, "the error came twice");
-        assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
+        assert_eq!(errno(Entries::new(descriptor.as_fd(), &mut buffer).count()), Some(expected));
         listing.read(lendir::open(dir.path()).unwrap()).unwrap();
         assert_eq!(errno(listing.read(descriptor)), Some(expected));
         assert!(listing.is_empty(), "entries of another directory remain");
     }
-    assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
+    assert_eq!(errno(Entries::new(closed().as_fd(), &mut buffer).rewind()), Some(libc::EBADF));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use lendir::{Buffer, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs;
 use std::iter;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -48,7 +49,7 @@ fn listing_has_the_stated_order() {
         fs::create_dir(dir.path().join(name)).unwrap();
     }
     let open = || lendir::open(dir.path()).unwrap();
-    let scan = Scan::of(&mut Entries::new(&open(), &mut Buffer::new()));
+    let scan = Scan::of(&mut Entries::new(open().as_fd(), &mut Buffer::new()));
     for order in ORDERS {
         let scan = scan.clone();
         let scan = if order == Order::Path {

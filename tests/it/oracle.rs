@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ fn read_with_std(path: &Path) -> io::Result<Vec<Found>> {
 fn read_with_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>> {
     let dir = lendir::open(path)?;
     let mut buffer = Buffer::with_capacity(capacity);
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let mut found = Vec::new();
     let mut resolved = Vec::new();
     while let Some(entry) = entries.next()? {

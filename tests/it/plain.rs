@@ -3,6 +3,7 @@
 
 use crate::support::tree::Tree;
 use lendir::{Buffer, Entries, Listing, WalkDirs};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 /// Returns the paths of the directories that `walk` yields, relative to `tree`.
@@ -19,7 +20,7 @@ fn entries_omit_dots() {
     let tree = Tree::of(&["dir/", "file", ".hidden"]);
     let dir = lendir::open(tree.path()).unwrap();
     let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let mut names = Vec::new();
     while let Some(entry) = entries.next().unwrap() {
         names.push(entry.name().to_vec());

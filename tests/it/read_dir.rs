@@ -5,7 +5,7 @@ use crate::support::scan::{self, Found};
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order, ReadDir, read_dir};
 use rustix::fs::tell;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::{mem, thread};
@@ -14,7 +14,7 @@ use std::{mem, thread};
 const MANY: usize = 3000;
 
 fn by_entries(path: &Path) -> Vec<Found> {
-    scan::all(&mut Entries::new(&lendir::open(path).unwrap(), &mut Buffer::new()))
+    scan::all(&mut Entries::new(lendir::open(path).unwrap().as_fd(), &mut Buffer::new()))
 }
 
 /// Returns all remaining entries.
@@ -96,7 +96,7 @@ fn read_into_reads_the_whole_directory() {
                 dir.read_into(&mut listing).unwrap();
                 assert_eq!(scan::listed(&listing), expected);
                 for entry in &listing {
-                    let path = entry.in_dir(&dir.fd()).path();
+                    let path = entry.in_dir(dir.fd()).path();
                     assert_eq!(path, dir.path().join(entry.file_name()));
                 }
                 assert!(dir.next().unwrap().is_none() && !dir.is_removed());
@@ -119,7 +119,7 @@ fn read_into_reads_the_whole_directory() {
             at_cookie.seek(cookie).unwrap();
             check(at_cookie);
             let mut buffer = Buffer::with_capacity(0);
-            let mut entries = Entries::new(&fd, &mut buffer);
+            let mut entries = Entries::new(fd.as_fd(), &mut buffer);
             (0..yielded).for_each(|_| assert!(entries.next().is_ok()));
             check(ReadDir::from_fd(fd, made.path()));
         }
@@ -133,7 +133,7 @@ fn into_fd_is_behind_the_fetched_entries() {
     let mut dir = read_dir(made.path()).unwrap();
     let cookie = dir.next().unwrap().unwrap().cookie();
     let fd = dir.into_fd();
-    let rest = scan::all(&mut Entries::new(&fd, &mut Buffer::new()));
+    let rest = scan::all(&mut Entries::new(fd.as_fd(), &mut Buffer::new()));
     assert!((1..MANY - 1).contains(&rest.len()), "{} entries remain", rest.len());
     let mut dir = ReadDir::from_fd(fd, "");
     dir.seek(cookie).unwrap();
@@ -197,7 +197,7 @@ fn error_has_the_path_and_is_reported_once() {
     let mut buffer = Buffer::new();
     let mut errors = 0;
     let fd = dir.fd();
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd, &mut buffer);
     (0..2).for_each(|_| assert!(entries.next_or_report(|_| errors += 1).is_none()));
     assert_eq!(errors, 1);
     let made: Vec<Result<(), Error>> = dir.filter_map(|_| None).collect();
@@ -214,10 +214,10 @@ fn read_dir_shares_its_descriptor() {
     let mut buffer = Buffer::new();
     let entry = dir.next().unwrap().unwrap();
     let same = lendir::openat(entry.dir_fd(), ".").unwrap();
-    assert_eq!(scan::all(&mut Entries::new(&same, &mut buffer)).len(), 1);
+    assert_eq!(scan::all(&mut Entries::new(same.as_fd(), &mut buffer)).len(), 1);
     make_file(&made.path().join("2"));
     let fd = dir.fd();
-    let mut entries = Entries::new(&fd, &mut buffer);
+    let mut entries = Entries::new(fd, &mut buffer);
     entries.rewind().unwrap();
     assert_eq!(scan::all(&mut entries).len(), 2);
     assert_eq!(tell(entries.fd()).unwrap(), tell(fd).unwrap());

@@ -4,6 +4,7 @@ use crate::support::fixture::numbered;
 use crate::support::machine::{has_types, marked};
 use crate::support::strace::{Counted, calls};
 use lendir::{Buffer, Entries, Listing, ReadDir};
+use std::os::fd::AsFd;
 
 /// A description, the expected calls, and the function that makes them, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());
@@ -14,13 +15,13 @@ const CASES: [Case; 7] = [
         let mut buffer = Buffer::new();
         let _counted = Counted::begin();
         let dir = lendir::open(dir.path()).unwrap();
-        assert_eq!(Entries::new(&dir, &mut buffer).count().unwrap(), 16);
+        assert_eq!(Entries::new(dir.as_fd(), &mut buffer).count().unwrap(), 16);
     }),
     ("a batch, and known types", &["getdents64"; 5], || {
         let dir = numbered(1024); // 24 bytes each, more than three times 8 KiB
         let fd = lendir::open(dir.path()).unwrap();
         let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-        let mut entries = Entries::new(&fd, &mut buffer);
+        let mut entries = Entries::new(fd.as_fd(), &mut buffer);
         let _counted = Counted::begin();
         while let Some(entry) = entries.next().unwrap() {
             entry.file_type().unwrap();
@@ -30,7 +31,7 @@ const CASES: [Case; 7] = [
         let dir = numbered(16);
         let fd = lendir::open(dir.path()).unwrap();
         let mut buffer = Buffer::new();
-        let mut entries = Entries::new(&fd, &mut buffer);
+        let mut entries = Entries::new(fd.as_fd(), &mut buffer);
         let _counted = Counted::begin();
         entries.rewind().unwrap();
         while entries.next().unwrap().is_some() {}
@@ -58,7 +59,7 @@ const CASES: [Case; 7] = [
     ("an error, and nothing after it", &["getdents64"], || {
         let file = tempfile::tempfile().unwrap();
         let mut buffer = Buffer::new();
-        let mut entries = Entries::new(&file, &mut buffer);
+        let mut entries = Entries::new(file.as_fd(), &mut buffer);
         let _counted = Counted::begin();
         assert!(entries.next().is_err());
         for _ in 0..10 {

@@ -13,6 +13,7 @@ use rustix::fs::{RawDir, SeekFrom, StatxFlags, seek};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// A directory of about ten batches at the smallest capacity of a buffer.
@@ -212,7 +213,7 @@ fn failed_rewind_leaves_an_empty_listing() {
     trapped(TEST, &[SYS_lseek, SYS_openat], |scratch| {
         let crowd = Crowd::new(scratch);
         let (dir, mut listing) = (crowd.open(), Listing::new());
-        assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
+        assert_eq!(Scan::of(&mut Entries::new(dir.as_fd(), &mut Buffer::new())), crowd.all());
         let mut from_outside = ReadDir::from_fd(crowd.open(), "");
         for fault in
             Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR)
@@ -255,7 +256,7 @@ fn other_failed_calls_return_their_error() {
         let name = path.file_name().unwrap();
         let (dir, mut buffer) = (crowd.open(), Buffer::new());
         let (beside, mut memory) = (crowd.open(), Buffer::new());
-        let mut entries = Entries::new(&beside, &mut memory);
+        let mut entries = Entries::new(beside.as_fd(), &mut memory);
         let (mut owned, mut rewinding) =
             (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
         let entry = owned.next().unwrap().expect("the directory lists no entry");
@@ -272,7 +273,7 @@ fn other_failed_calls_return_their_error() {
                 lendir::openat(&parent, name.as_encoded_bytes()).map(drop)
             }),
             ("Entries::rewind", SYS_lseek, &mut || entries.rewind()),
-            ("Entries::seek", SYS_lseek, &mut || Entries::new(&dir, &mut buffer).seek(0)),
+            ("Entries::seek", SYS_lseek, &mut || Entries::new(dir.as_fd(), &mut buffer).seek(0)),
             ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop)),
             ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind()),
             ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop)),
@@ -282,7 +283,7 @@ fn other_failed_calls_return_their_error() {
             ("Entry::file_type", SYS_newfstatat, &mut || {
                 trap::hide_types();
                 let (dir, mut buffer) = (crowd.open(), Buffer::new());
-                let mut entries = Entries::new(&dir, &mut buffer);
+                let mut entries = Entries::new(dir.as_fd(), &mut buffer);
                 let entry = entries.next()?.expect("the directory lists no entry");
                 assert_eq!(entry.d_type(), FileType::Unknown);
                 assert_eq!(entry.file_type()?, FileType::RegularFile);
@@ -330,7 +331,7 @@ fn metadata_does_without_statx() {
 }
 
 fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer) -> Entries<'a> {
-    let mut entries = Entries::new(dir, buffer);
+    let mut entries = Entries::new(dir.as_fd(), buffer);
     entries.rewind().unwrap();
     entries
 }

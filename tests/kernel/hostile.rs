@@ -14,6 +14,7 @@ use crate::support::scan::{ORDERS, Scan, errno};
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use libc::EINVAL;
 use scenarios::{Outcome, Scenario, scenarios, when};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 /// `Entries`, `seek`, `Listing` and `std` yield the stated entries and end as stated, whatever the
@@ -60,7 +61,7 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
         let dir = lendir::open(path).unwrap();
         let mut buffer = Buffer::with_capacity(capacity);
-        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut entries = Entries::new(dir.as_fd(), &mut buffer);
         let scan = Scan::of(&mut entries);
         assert_eq!(scan, expected, "{case}, {capacity} bytes");
         let reads = server.reads();
@@ -88,7 +89,7 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
         assert_eq!(Scan::from_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
         for entry in listing.iter().filter(|entry| entry.d_type() != FileType::Unknown) {
             assert_eq!(
-                entry.in_dir(&dir).file_type().unwrap(),
+                entry.in_dir(dir.as_fd()).file_type().unwrap(),
                 entry.d_type(),
                 "{case}: a known type was queried"
             );
@@ -108,7 +109,7 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
 fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
     let dir = lendir::open(path).unwrap();
     let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let all = scenario.entries();
     for (number, entry) in all.iter().enumerate() {
         let sought = entries.seek(entry.cookie);

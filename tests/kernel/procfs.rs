@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
@@ -25,7 +25,8 @@ impl Process {
     fn crowd(test: &str) -> Self {
         process::part(test, be_a_crowd);
         let crowd = process::start(test);
-        let count = |dir| pids(&mut Entries::new(&crowd.open(dir), &mut Buffer::new())).len();
+        let count =
+            |dir| pids(&mut Entries::new(crowd.open(dir).as_fd(), &mut Buffer::new())).len();
         while count("task") < CROWD || count("fd") < CROWD {
             thread::sleep(Duration::from_millis(1));
         }
@@ -72,7 +73,7 @@ fn living_processes_come_once_while_others_fork() {
     let mut seen_in_all = BTreeSet::new();
     for capacity in [0, Buffer::DEFAULT_CAPACITY] {
         let mut buffer = Buffer::with_capacity(capacity);
-        let mut entries = Entries::new(&proc, &mut buffer);
+        let mut entries = Entries::new(proc.as_fd(), &mut buffer);
         for _ in 0..scans {
             entries.rewind().unwrap();
             let pids = pids(&mut entries);
@@ -114,7 +115,7 @@ fn directory_of_an_ended_process_ends() {
             let mut crowd = Process::crowd("procfs::directory_of_an_ended_process_ends");
             let dir = crowd.open(dir);
             let mut buffer = Buffer::with_capacity(0);
-            let mut entries = Entries::new(&dir, &mut buffer);
+            let mut entries = Entries::new(dir.as_fd(), &mut buffer);
             assert!(entries.next().unwrap().is_some());
             crowd.kill();
             if is_reaped {
@@ -144,7 +145,7 @@ fn refused_map_files_report_one_error() {
     let map_files = sleeping.open("map_files");
     let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
     as_nobody(|| {
-        let mut entries = Entries::new(&map_files, &mut buffer);
+        let mut entries = Entries::new(map_files.as_fd(), &mut buffer);
         for _ in 0..2 {
             let error = entries.next().expect_err("the kernel did not refuse");
             assert_eq!(errno(&error), EACCES);
@@ -155,7 +156,7 @@ fn refused_map_files_report_one_error() {
         let error = listing.read(&map_files).expect_err("the kernel did not refuse");
         assert_eq!((errno(&error), listing.len()), (EACCES, 0));
     });
-    let mut entries = Entries::new(&map_files, &mut buffer);
+    let mut entries = Entries::new(map_files.as_fd(), &mut buffer);
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "root gets no entry");
 }
@@ -171,7 +172,7 @@ fn hidepid_hides_the_processes_of_others() {
             as_nobody(|| {
                 let proc = lendir::open(&mounted.at).unwrap();
                 let mut buffer = Buffer::new();
-                let mut entries = Entries::new(&proc, &mut buffer);
+                let mut entries = Entries::new(proc.as_fd(), &mut buffer);
                 let pids = pids(&mut entries);
                 for pid in [own.id(), std::process::id()] {
                     assert_eq!(
@@ -188,7 +189,7 @@ fn hidepid_hides_the_processes_of_others() {
             // Root sees all processes through the same mount.
             let proc = lendir::open(&mounted.at).unwrap();
             let mut buffer = Buffer::new();
-            assert_eq!(pids(&mut Entries::new(&proc, &mut buffer)).first(), Some(&1));
+            assert_eq!(pids(&mut Entries::new(proc.as_fd(), &mut buffer)).first(), Some(&1));
         },
     );
     machine::skip_unless("procfs: hidepid=2", outcome);

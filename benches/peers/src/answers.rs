@@ -67,7 +67,7 @@ pub fn threads_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
     let (mut buffer, mut path, mut comm) = (Buffer::new(), Vec::new(), [0; 64]);
     each_process(&proc, |pid, name| {
         let Ok(tasks) = lendir::openat(&proc, joined(&mut path, name, b"/task")) else { return };
-        let mut threads = Entries::new(&tasks, &mut buffer);
+        let mut threads = Entries::new(tasks.as_fd(), &mut buffer);
         while let Ok(Some(thread)) = threads.next() {
             let Ok(comm) = read_at(&tasks, joined(&mut path, thread.name(), b"/comm"), &mut comm)
             else {
@@ -112,7 +112,7 @@ pub fn descriptors_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
     let (mut buffer, mut path, mut target) = (Buffer::new(), Vec::new(), [0; 4096]);
     each_process(&proc, |pid, name| {
         let Ok(dir) = lendir::openat(&proc, joined(&mut path, name, b"/fd")) else { return };
-        let mut descriptors = Entries::new(&dir, &mut buffer);
+        let mut descriptors = Entries::new(dir.as_fd(), &mut buffer);
         while let Ok(Some(fd)) = descriptors.next() {
             let Ok(len) = readlinkat_raw(fd.dir_fd(), fd.name_cstr(), &mut target) else {
                 continue;
@@ -217,7 +217,7 @@ fn numbers_by_std(dir: &Path) -> impl Iterator<Item = (u32, DirEntry)> {
 /// Calls `take` for each process with its PID, as a number and as bytes.
 fn each_process(proc: &OwnedFd, mut take: impl FnMut(u32, &[u8])) {
     let mut buffer = Buffer::new();
-    let mut processes = Entries::new(proc, &mut buffer);
+    let mut processes = Entries::new(proc.as_fd(), &mut buffer);
     while let Some(process) = processes.next().expect("cannot read the directory") {
         if let Some(pid) = process.numeric_name() {
             take(pid, process.name());

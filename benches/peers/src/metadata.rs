@@ -118,7 +118,7 @@ fn listings(mut listing: Listing, root: &Path) -> u64 {
     while let Some(mut dir) = tree.next().expect("cannot open a directory of the tree") {
         dir.read_into(&mut listing).expect("cannot read the directory");
         for entry in &listing {
-            count += has_size(entry.in_dir(&dir.fd()).statx(SIZE));
+            count += has_size(entry.in_dir(dir.fd()).statx(SIZE));
         }
     }
     count

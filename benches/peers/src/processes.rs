@@ -2,12 +2,13 @@
 
 use lendir::{Buffer, Entries};
 use lendir_benches::contender::{Contender, Oracle};
+use std::os::fd::AsFd;
 
 pub fn pids() -> Vec<Contender<'static>> {
     let mut buffer = Buffer::new();
     let lendir = move || {
         let proc = lendir::open("/proc").expect("cannot read /proc");
-        let mut entries = Entries::new(&proc, &mut buffer);
+        let mut entries = Entries::new(proc.as_fd(), &mut buffer);
         let mut sum = 0;
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             sum += entry.numeric_name().map_or(0, u64::from);

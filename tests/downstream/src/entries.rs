@@ -3,6 +3,7 @@
 use crate::{Input, Loop, look_at};
 use lendir::{Entries, Entry, ReadDir};
 use std::io;
+use std::os::fd::AsFd;
 
 pub const LOOPS: &[(&str, Loop)] = &[
     ("plain", plain),
@@ -16,7 +17,7 @@ pub const LOOPS: &[(&str, Loop)] = &[
 ];
 
 fn entries(input: &mut Input) -> Entries<'_> {
-    Entries::new(&input.dir, &mut input.buffer)
+    Entries::new(input.dir.as_fd(), &mut input.buffer)
 }
 
 fn plain(input: &mut Input) -> io::Result<u64> {

@@ -13,6 +13,7 @@ use crate::support::machine::{self, Over};
 use crate::support::scan::{Found, all, all_again};
 use lendir::{Buffer, Entries};
 use rustix::fs::{AtFlags, FileType, Mode, mkdirat, mknodat, renameat, unlinkat};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,7 +58,7 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
         for buffer in &mut buffers {
             let what = format!("{buffer:?}");
             let dir = lendir::open(&path).unwrap();
-            let mut entries = Entries::new(&dir, buffer);
+            let mut entries = Entries::new(dir.as_fd(), buffer);
             for _ in ["opened", "rewound"] {
                 check(&all(&mut entries), &what);
                 entries.rewind().unwrap();
@@ -105,7 +106,7 @@ pub fn only_tmpfs_repeats_an_entry(mounted: &Mounted) {
     // btrfs lists nothing that is made after the opening
     let dir = lendir::openat(&at, "emptied").unwrap();
     let mut buffer = Buffer::with_capacity(0);
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let stays = entries
         .next()
         .unwrap()

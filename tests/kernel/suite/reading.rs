@@ -8,10 +8,11 @@ use lendir::{Buffer, Entries, FileType, ListedEntry, Listing, Order};
 use rustix::fs::{RawDir, SeekFrom, seek};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 pub fn all(dir: &Path) -> Vec<Found> {
-    scan::all(&mut Entries::new(&lendir::open(dir).unwrap(), &mut Buffer::new()))
+    scan::all(&mut Entries::new(lendir::open(dir).unwrap().as_fd(), &mut Buffer::new()))
 }
 
 fn by_name(found: Vec<Found>) -> Vec<Found> {
@@ -38,7 +39,7 @@ fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
 pub fn types_are_listed_or_queried(mounted: &Mounted) {
     let dir = lendir::open(mounted.at.join("types")).unwrap();
     let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let mut seen = BTreeMap::new();
     while let Some(entry) = entries.next().unwrap() {
         assert_eq!(entry.d_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
@@ -50,7 +51,7 @@ pub fn types_are_listed_or_queried(mounted: &Mounted) {
     assert_eq!(seen, expected);
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
-    let resolved = |entry: ListedEntry<'_>| entry.in_dir(&dir).file_type().unwrap();
+    let resolved = |entry: ListedEntry<'_>| entry.in_dir(dir.as_fd()).file_type().unwrap();
     let seen: BTreeMap<_, _> = listing
         .iter()
         .map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry)))
@@ -68,7 +69,7 @@ pub fn names_are_yielded_once(mounted: &Mounted) {
     }
     for count in counts() {
         let dir = lendir::open(mounted.at.join(count.to_string())).unwrap();
-        assert_eq!(Entries::new(&dir, &mut Buffer::new()).count().unwrap(), count as u64);
+        assert_eq!(Entries::new(dir.as_fd(), &mut Buffer::new()).count().unwrap(), count as u64);
     }
 }
 
@@ -138,7 +139,7 @@ pub fn buffers_and_end_marker_change_nothing(mounted: &Mounted) {
             let mut buffer = Buffer::with_capacity(capacity);
             let dir = lendir::open(&path).unwrap();
             let what = format_args!("{} with {capacity} bytes", path.display());
-            assert_rest(&mut Entries::new(&dir, &mut buffer), &expected, &what);
+            assert_rest(&mut Entries::new(dir.as_fd(), &mut buffer), &expected, &what);
         }
         assert_eq!(
             scan::all_again(lendir::read_dir(&path).unwrap()),
@@ -173,7 +174,7 @@ pub fn seek_continues_after_each_cookie(mounted: &Mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
         let mut buffer = Buffer::with_capacity(0);
-        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut entries = Entries::new(dir.as_fd(), &mut buffer);
         for index in (0..expected.len()).step_by(step(&expected)) {
             entries.seek(expected[index].cookie).unwrap();
             let (rest, what) =
@@ -187,7 +188,7 @@ pub fn seek_continues_after_each_cookie(mounted: &Mounted) {
         // A new descriptor: one that first reads at the end of an ext4 directory finds nothing
         // after a rewind, either.
         let dir = lendir::open(&path).unwrap();
-        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut entries = Entries::new(dir.as_fd(), &mut buffer);
         for count in (0..=expected.len()).step_by(step(&expected)) {
             assert_next(
                 &mut entries,

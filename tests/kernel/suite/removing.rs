@@ -7,6 +7,7 @@ use crate::support::scan::{End, Found, Scan};
 use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
+use std::os::fd::AsFd;
 
 /// A `ReadDir` that knows the end marker does not notice that the directory was removed after its
 /// last entry. Without a marker, the next call notices.
@@ -31,12 +32,12 @@ pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
     let path = doomed.join("before");
     let dir = lendir::open(&path).unwrap();
     remove_directories(&path);
-    assert_gone(&mut Entries::new(&dir, &mut buffer));
+    assert_gone(&mut Entries::new(dir.as_fd(), &mut buffer));
 
     let path = doomed.join("midway");
     let expected = all(&path);
     let dir = lendir::open(&path).unwrap();
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     let mut found =
         vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
     remove_directories(&path);
@@ -50,7 +51,7 @@ pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
 
     let path = doomed.join("after");
     let dir = lendir::open(&path).unwrap();
-    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     while entries.next().unwrap().is_some() {}
     remove_directories(&path);
     assert!(
@@ -64,7 +65,7 @@ pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
     let dirs = ["", "a", "a/b"].map(|dir| lendir::open(tree.join(dir)).unwrap());
     remove_directories(&tree);
     for dir in &dirs {
-        assert_gone(&mut Entries::new(dir, &mut buffer));
+        assert_gone(&mut Entries::new(dir.as_fd(), &mut buffer));
     }
 }
 

@@ -46,7 +46,7 @@ fn listing(mut listing: Listing, dir: &Path, queries: bool) -> usize {
 
 fn count(listing: &Listing, dir: &impl AsFd, queries: bool) -> usize {
     for entry in listing.iter().filter(|_| queries) {
-        entry.in_dir(dir).statx(MASK).unwrap();
+        entry.in_dir(dir.as_fd()).statx(MASK).unwrap();
     }
     listing.len()
 }
@@ -70,7 +70,7 @@ const READERS: [(&str, Asks, Reader); 13] = [
     ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
     ("Entries", Asks::Caller, |dir, queries| {
         let (dir, mut buffer) = (lendir::open(dir).unwrap(), Buffer::new());
-        count!(Entries::new(&dir, &mut buffer), queries)
+        count!(Entries::new(dir.as_fd(), &mut buffer), queries)
     }),
     ("walk", Asks::Caller, |dir, queries| walk(Walk::options(), dir, queries)),
     ("walk_dirs", Asks::Caller, |dir, queries| walk_dirs(None, dir, queries)),

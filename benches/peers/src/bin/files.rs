@@ -86,7 +86,7 @@ fn list(worker: &mut Worker<State>, report: &dyn Fn(&dyn std::fmt::Display)) -> 
         }
         let len = path.len();
         for entry in &listing {
-            let file_type = match entry.in_dir(&dir.fd()).file_type() {
+            let file_type = match entry.in_dir(dir.fd()).file_type() {
                 Ok(file_type) => file_type,
                 Err(error) => {
                     report(&error);
@@ -125,8 +125,7 @@ fn read_rules(
     entry: ListedEntry,
     report: &dyn Fn(&dyn std::fmt::Display),
 ) -> Result<Gitignore, Error> {
-    let (fd, mut text) = (dir.fd(), Vec::new());
-    let entry = entry.in_dir(&fd);
+    let (entry, mut text) = (entry.in_dir(dir.fd()), Vec::new());
     entry.open_file()?.read_to_end(&mut text).map_err(|error| entry.wrap_error(error))?;
     let mut rules = GitignoreBuilder::new(dir.path());
     for line in String::from_utf8_lossy(&text).lines() {
