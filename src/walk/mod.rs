@@ -226,7 +226,7 @@ impl Work for Remaining {
 }
 
 impl Walk {
-    /// Starts from the default options.
+    /// Starts from the default options, like [`WalkOptions::new`].
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().max_depth(2).open("/sys/class")?;
@@ -234,7 +234,7 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn options() -> WalkOptions {
-        WalkOptions::default()
+        WalkOptions::new()
     }
 
     /// Advances to the next entry, or returns `None` if no entry remains.
@@ -561,7 +561,7 @@ fn end_above(levels: &[Level<Remaining>]) -> Extent {
 
 debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.options);
 
-/// Configures a [`Walk`]. Begin with [`Walk::options`], set what you need, and let
+/// Configures a [`Walk`]. Begin with [`new`](Self::new) or [`Walk::options`], set what you need, and let
 /// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
 ///
 /// ```
@@ -585,9 +585,24 @@ pub struct WalkOptions {
     is_eager: bool,
 }
 
-/// Same as [`Walk::options`].
+/// Same as [`WalkOptions::new`].
 impl Default for WalkOptions {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WalkOptions {
+    /// Starts from the default options.
+    ///
+    /// ```
+    /// use lendir::WalkOptions;
+    ///
+    /// let mut walk = WalkOptions::new().max_depth(2).open("/sys/class")?;
+    /// # assert!(walk.next()?.is_some());
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    pub fn new() -> Self {
         Self {
             options: Options::default(),
             order: Order::Unsorted,
@@ -596,9 +611,7 @@ impl Default for WalkOptions {
             is_eager: false,
         }
     }
-}
 
-impl WalkOptions {
     common_options! {
         Walk,
         /// Sets whether the walk stays on the mount of each root. The default is `false`.

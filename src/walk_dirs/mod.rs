@@ -124,7 +124,7 @@ pub struct WalkDirs<S = ()> {
 }
 
 impl WalkDirs {
-    /// Starts from the default options.
+    /// Starts from the default options, like [`WalkDirsOptions::new`].
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().max_depth(2).open("/sys/class")?;
@@ -132,7 +132,7 @@ impl WalkDirs {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn options() -> WalkDirsOptions {
-        WalkDirsOptions::default()
+        WalkDirsOptions::new()
     }
 }
 
@@ -282,7 +282,7 @@ impl<S: Clone> WalkDirs<S> {
 debug!([S] WalkDirs<S>, |walk|
     path: walk.part.cursor.path.as_path(), options: walk.part.cursor.options);
 
-/// Configures a [`WalkDirs`]. Begin with [`WalkDirs::options`], set what you need, and let
+/// Configures a [`WalkDirs`]. Begin with [`new`](Self::new) or [`WalkDirs::options`], set what you need, and let
 /// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
 ///
 /// ```
@@ -306,9 +306,24 @@ pub struct WalkDirsOptions<S = ()> {
     state: S,
 }
 
-/// Same as [`WalkDirs::options`].
+/// Same as [`WalkDirsOptions::new`].
 impl Default for WalkDirsOptions {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WalkDirsOptions {
+    /// Starts from the default options.
+    ///
+    /// ```
+    /// use lendir::WalkDirsOptions;
+    ///
+    /// let mut walk = WalkDirsOptions::new().second_visits(true).open("/sys/class")?;
+    /// # assert!(walk.next()?.is_some());
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    pub fn new() -> Self {
         Self { options: Options::default(), buffer_capacity: Buffer::DEFAULT_CAPACITY, state: () }
     }
 }
