@@ -48,7 +48,7 @@
 //! | the entries of a tree, one after another | [`walk`](walk()) |
 //! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
 //! | the entries of one directory | [`read_dir`](read_dir()) |
-//! | the entries of one directory, sorted | [`Listing`] |
+//! | the entries of one directory, sorted | [`list`](list()) |
 //! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
 //!
 //! Begin with `walk`, which yields a directory right before its contents, like `find`. `walk_dirs`
@@ -230,7 +230,7 @@ mod walk_dirs;
 
 pub use error::Error;
 pub use file_type::FileType;
-pub use listing::{ListedEntries, ListedEntry, Listing, Order};
+pub use listing::{ListedEntries, ListedEntry, Listing, Order, list};
 pub use metadata::Metadata;
 pub use open::{open, openat};
 pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};

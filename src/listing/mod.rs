@@ -17,10 +17,10 @@ pub use listed_entry::{ListedEntries, ListedEntry};
 use crate::error::Error;
 use crate::file_type::FileType;
 use crate::open::open_again;
-use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{DONT_SYNC, Directory, NOT_BEYOND};
 use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
+use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
@@ -31,11 +31,36 @@ use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
 use std::ops::Index;
+use std::path::Path;
 use std::{io, mem};
+
+/// Lists the directory at `path`, sorted by the bytes of the names.
+///
+/// ```
+/// for entry in &lendir::list("/sys/class")? {
+///     println!("{:?}", entry.file_name());
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The same as for [`read_dir`](crate::read_dir()) and [`Listing::read`], even if some entries were
+/// read before the error: [`ReadDir::read_into`](crate::ReadDir::read_into) keeps them.
+///
+/// # Performance
+///
+/// Each call makes a new listing. For many directories, read into one.
+#[doc(alias("scandir", "listdir", "ls"))]
+pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
+    let mut listing = Listing::new();
+    read_dir(path)?.read_into(&mut listing)?;
+    Ok(listing)
+}
 
 /// All entries of a directory, sorted by name, in memory that the next directory reuses.
 ///
-/// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
+/// [`list`] makes one of a path. [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
 /// [`read`](Self::read) fill a listing.
 ///
 /// ```

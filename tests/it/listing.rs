@@ -45,6 +45,7 @@ fn many_names() -> Vec<Vec<u8>> {
 fn listing_has_the_stated_order() {
     let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
+    assert_eq!(names(&lendir::list(dir.path()).unwrap()), many_names());
     for name in ["Name", "name", "nAME_1-", "nAME_1."] {
         fs::create_dir(dir.path().join(name)).unwrap();
     }
