@@ -127,7 +127,7 @@
 //! | collect paths | [`Walk::paths`] |
 //! | find the first entry that matches | [`Walk::find`] |
 //! | skip the contents of a directory | [`WalkEntry::skip_subtree`] |
-//! | follow a symbolic link | [`WalkEntry::follow`] |
+//! | follow a symbolic link, or all | [`WalkEntry::follow`], [`WalkOptions::follow_links`] |
 //! | limit the depth | [`WalkOptions::max_depth`] |
 //! | stay on one mount | [`WalkOptions::same_mount`] |
 //! | sort | [`WalkOptions::order`] |

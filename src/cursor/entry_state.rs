@@ -91,6 +91,12 @@ impl EntryState {
         Self(self.0 & !Self::UNKNOWN.0 | types.0)
     }
 
+    /// Returns the state after one more request, which a request to skip outweighs.
+    #[inline]
+    pub(crate) fn with_request(self, request: Self) -> Self {
+        Self(self.0 | request.0)
+    }
+
     pub(crate) fn is_named(self) -> bool {
         self.has(Self::NAMED)
     }

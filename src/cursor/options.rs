@@ -1,6 +1,7 @@
 //! `Options`: the options that both walks have, and the methods that set them. It does not know how
 //! a tree is walked.
 
+use super::entry_state::EntryState;
 use rustix::fs::OFlags;
 
 /// The fewest descriptors with which a walk works: one for the root, one for the current directory,
@@ -16,6 +17,8 @@ pub(crate) struct Options {
     pub(crate) max_open: usize,
     /// The depth of the deepest entries that are yielded.
     pub(crate) max_depth: usize,
+    /// The request about every entry: `FOLLOWED` or `NO_REQUEST`.
+    pub(crate) request: EntryState,
     /// Whether a root that is a symbolic link is followed.
     pub(crate) follow_root_links: bool,
     /// Whether directories are visited a second time. Then the directory that contains a root stays
@@ -39,6 +42,7 @@ impl Default for Options {
             same_mount: false,
             max_open: 32,
             max_depth: usize::MAX,
+            request: EntryState::NO_REQUEST,
             follow_root_links: true,
             second_visits: false,
             flags: OFlags::empty(),
@@ -52,6 +56,7 @@ macro_rules! common_options {
     (
         $walk:ty,
         $(#[$same_mount:meta])* same_mount,
+        $(#[$follow_links:meta])* follow_links,
         $(#[$follow_root_links:meta])* follow_root_links,
         $(#[$max_open:meta])* max_open,
         $(#[$max_depth:meta])* max_depth,
@@ -64,6 +69,14 @@ macro_rules! common_options {
         #[doc(alias("mount", "one_file_system", "xdev", "same_file_system"))]
         pub fn same_mount(mut self, yes: bool) -> Self {
             self.options.same_mount = yes;
+            self
+        }
+
+        $(#[$follow_links])*
+        #[doc(alias("symlink", "logical"))]
+        pub fn follow_links(mut self, yes: bool) -> Self {
+            use $crate::cursor::entry_state::EntryState;
+            self.options.request = if yes { EntryState::FOLLOWED } else { EntryState::NO_REQUEST };
             self
         }
 

@@ -381,7 +381,7 @@ impl Walk {
             self.cursor.stack.top_mut().remaining.skip_all();
         }
         match self.state.take().map(|state| self.updates.apply_to(state)) {
-            Some(state) if state.is_entered() => self.descend(state)?,
+            Some(state) if state.is_entered() || self.follows(state) => self.descend(state)?,
             Some(_) => {}
             None => self.updates.request.set(EntryState::NO_REQUEST), // about this entry alone
         }
@@ -394,6 +394,12 @@ impl Walk {
             }
         }
         Ok(true)
+    }
+
+    /// Returns `true` if the entry is entered because all links are followed.
+    #[cold]
+    fn follows(&self, state: EntryState) -> bool {
+        state.with_request(self.cursor.options.request).is_entered()
     }
 
     /// Advances to the next entry of the current directory, if it is in the listing. With more to
@@ -456,8 +462,8 @@ impl Walk {
         let top = cursor.stack.top();
         let entry = listing.get(top.remaining.next - 1).expect("BUG: no entry was yielded");
         let (mut state, name) = (state, entry.name_cstr());
-        if state.is_unknown() {
-            state = state.resolve(top.dir(), name);
+        if state.can_be_link() {
+            state = state.with_request(cursor.options.request).resolve(top.dir(), name);
             if !state.is_entered() {
                 return Ok(());
             }
@@ -640,6 +646,29 @@ impl WalkOptions {
         /// With `openat2` (Linux 5.6), only a followed link costs more: two `statx`. Without it,
         /// every directory does.
         same_mount,
+        /// Sets whether every symbolic link is followed, as if you called
+        /// [`follow`](crate::WalkEntry::follow) for each entry. The default is `false`.
+        ///
+        /// **With this, the walk can leave its tree**, and links multiply the work:
+        /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors
+        /// the walk reports. [`skip_subtree`](crate::WalkEntry::skip_subtree) still leaves out what
+        /// a link points to.
+        ///
+        /// ```
+        /// let mut walk = lendir::WalkOptions::new().follow_links(true).open("/sys/class/net")?;
+        /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+        ///     if entry.depth() > 1 {
+        ///         entry.skip_subtree(); // in /sys, links lead everywhere
+        ///     }
+        ///     println!("{:?}", entry.path());
+        /// }
+        /// # Ok::<(), lendir::Error>(())
+        /// ```
+        ///
+        /// An entry that is a link stays one: [`file_type`](crate::Entry::file_type) and queries
+        /// describe the link itself, unlike in walkdir. A link to a file, or to nothing, is yielded
+        /// like any other entry.
+        follow_links,
         /// Sets whether a root that is a symbolic link to a directory is followed. The default is
         /// `true`.
         ///

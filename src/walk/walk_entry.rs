@@ -127,7 +127,7 @@ impl<'a> WalkEntry<'a> {
     /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
     /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the
     /// walk reports.
-    #[doc(alias("follow_links", "symlink"))]
+    #[doc(alias = "symlink")]
     #[inline]
     pub fn follow(&self) {
         self.updates.request.set(EntryState::FOLLOWED);

@@ -283,7 +283,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.name_subdir(EntryState::NAMED_DIRECTORY, name.as_ref())
+        let state = self.subdirs.named_state();
+        self.name_subdir(state, name.as_ref())
     }
 
     /// Tells the walk to descend into the entry `name` even if it is a symbolic link, after

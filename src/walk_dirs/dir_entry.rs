@@ -103,7 +103,7 @@ impl<'a> DirEntry<'a> {
     ///
     /// To find loops, the walk queries each directory above the link once, and each below it. While
     /// it is inside, it holds two descriptors beyond [`max_open`](crate::WalkOptions::max_open).
-    #[doc(alias("follow_links", "symlink"))]
+    #[doc(alias = "symlink")]
     #[inline]
     pub fn follow(&self) {
         self.request(EntryState::FOLLOWED);

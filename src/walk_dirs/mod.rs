@@ -334,6 +334,12 @@ impl<S> WalkDirsOptions<S> {
         /// Sets whether the walk stays on the mount of each root: see
         /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount). The default is `false`.
         same_mount,
+        /// Sets whether every symbolic link is followed: see
+        /// [`WalkOptions::follow_links`](crate::WalkOptions::follow_links). The default is `false`.
+        ///
+        /// [`Dir::enter_name`] then follows a link as well, and a name that is gone, or is neither a
+        /// directory nor a link to one, is not an error there.
+        follow_links,
         /// Sets whether a root that is a symbolic link is followed: see
         /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links). The default
         /// is `true`.

@@ -90,7 +90,8 @@ impl<S> LevelWork<S> {
 impl<S> Part<S> {
     /// Creates a part without roots and levels.
     pub(crate) fn new(options: Options, root_state: S, batch: Batch) -> Self {
-        Self { cursor: Cursor::new(options), subdirs: Subdirs::default(), batch, root_state }
+        let subdirs = Subdirs::new(options.request);
+        Self { cursor: Cursor::new(options), subdirs, batch, root_state }
     }
 
     /// Goes on with another part, in the memory of this one.
@@ -103,7 +104,7 @@ impl<S> Part<S> {
 
     /// Abandons all that is pending.
     pub(crate) fn clear(&mut self) {
-        self.subdirs = Subdirs::default();
+        self.subdirs = Subdirs::new(self.cursor.options.request);
         self.batch.updates.clear();
         self.cursor = Cursor::new(self.cursor.options); // last: dropping a state may panic
     }

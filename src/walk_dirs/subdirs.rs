@@ -9,26 +9,33 @@ use std::io;
 
 /// The subdirectories of the current directory that the walk enters, after the pending ones of the
 /// levels above.
-#[derive(Default)]
 pub(crate) struct Subdirs {
     pub(crate) pending: Pending,
     /// The offset in `pending` at which the names of the current directory start.
     level_start: usize,
     candidates: Candidates,
+    /// The request about every entry.
+    request: EntryState,
 }
 
 /// The subdirectories that the walk may enter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidates {
     /// Those that are yielded.
     Yielded,
     /// Those that the caller names.
     Named,
-    #[default]
     None,
 }
 
 impl Subdirs {
+    /// Creates the subdirectories of no directory, where the caller makes this `request` about each
+    /// entry.
+    pub(crate) fn new(request: EntryState) -> Self {
+        let (pending, candidates) = (Pending::default(), Candidates::None);
+        Self { pending, level_start: 0, candidates, request }
+    }
+
     /// Begins a directory. Its names are pushed after all others. In a dead end nothing can be
     /// entered.
     #[inline]
@@ -56,7 +63,7 @@ impl Subdirs {
         update: impl FnOnce(EntryState) -> EntryState,
     ) {
         if let (Some(state), true) = (EntryState::from_type(entry.d_type()), self.needs_rest()) {
-            let state = update(state);
+            let state = update(state).with_request(self.request);
             if state.is_entered() {
                 self.pending.push(state, entry.name());
             }
@@ -70,6 +77,14 @@ impl Subdirs {
         self.pending.truncate(self.level_start);
         if self.candidates == Candidates::Yielded {
             self.candidates = Candidates::Named;
+        }
+    }
+
+    /// Returns the state of a name that the caller wants to be entered.
+    pub(crate) fn named_state(&self) -> EntryState {
+        match self.request {
+            EntryState::FOLLOWED => EntryState::NAMED_FOLLOWED,
+            _ => EntryState::NAMED_DIRECTORY,
         }
     }
 

@@ -52,6 +52,9 @@ fn followed_links_agree_with_std() {
         for options in OPTIONS {
             let expected = follow_with_std(options, &root);
             assert_eq!(follow_all(options, &root), expected, "seed {seed}, {options:?}");
+            let mut by_option = options.build().follow_links(true).open(&root).unwrap();
+            let visits = collect_visits(&mut by_option, |_| options.requests());
+            assert_eq!(visits, expected, "seed {seed}, {options:?}, by option");
             for threads in [2, 8] {
                 let walk = options.build().open(&root).unwrap();
                 let parts = walk

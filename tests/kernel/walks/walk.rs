@@ -87,6 +87,13 @@ fn walk_follows_entries_of_unknown_type() {
             trap::count(GETDENTS64);
             assert_eq!(items, expected, "{options:?}");
         }
+        let follows = EntryWalk { about: About::Follow, max_depth: 6, ..SORTED_WALK };
+        let expected = follows.expected(tree);
+        trap::hide_types();
+        let by_option = follows.build().follow_links(true).open(tree).unwrap();
+        let items = EntryWalk { about: About::Nothing, ..follows }.rest(&mut { by_option });
+        trap::count(GETDENTS64);
+        assert_eq!(items, expected);
     });
 }
 
