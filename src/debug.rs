@@ -1,5 +1,4 @@
-//! `debug!`: writes the `Debug` of a type whose fields would say too much. It does not know the
-//! types.
+//! `debug!`: writes the `Debug` of a type whose fields would say too much.
 
 /// Implements `Debug` for a type by some values of it. `[S]` before the type is its parameter.
 macro_rules! debug {

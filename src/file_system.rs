@@ -1,5 +1,4 @@
-//! `FileSystem`: the kind of file system that a directory is on. It does not know what follows from
-//! the kind.
+//! `FileSystem`: the kind of file system that a directory is on.
 
 use rustix::fd::AsFd;
 use rustix::io::{Errno, retry_on_intr};

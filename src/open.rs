@@ -1,5 +1,5 @@
 //! `open` and `openat`: the functions with which users open directories; and what the walks open
-//! directories with. They do not know how a directory is read.
+//! directories with.
 
 use crate::error::Error;
 use crate::file_system::FileSystem;

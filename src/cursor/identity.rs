@@ -1,6 +1,4 @@
 //! `Identity`, `FileId`: how a walk recognises a directory, and which mount it is on.
-//!
-//! They do not know where in the tree a directory is.
 
 use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;

@@ -1,6 +1,4 @@
 //! `Links`: the symbolic links that the walk has followed on its path, and which of them lead back.
-//!
-//! It does not know the names of the links, nor how a link is opened.
 
 use super::identity::{FileId, Identity};
 use super::raw_open;

@@ -1,5 +1,4 @@
-//! `Options`: the options that both walks have, and the methods that set them. It does not know how
-//! a tree is walked.
+//! `Options`: the options that both walks have, and the methods that set them.
 
 use super::entry_state::EntryState;
 use rustix::fs::OFlags;

@@ -1,7 +1,5 @@
 //! [`Cursor::reopen`]: finds a level again after its descriptor was closed.
 //!
-//! It does not know what remains to do at a level.
-//!
 //! ```text
 //! 1. by `..`, from the level below, if that is open and no followed link lies between
 //! 2. by names, from the deepest open level above; for a shared level, from the root

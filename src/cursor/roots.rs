@@ -1,5 +1,4 @@
-//! `Roots`: the roots that a walk still has to begin. It does not know how a root is opened, nor
-//! what is below a root.
+//! `Roots`: the roots that a walk still has to begin.
 
 use super::opener::{OpenDir, Root};
 use super::options::Options;

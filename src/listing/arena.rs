@@ -1,5 +1,5 @@
 //! `Arena`: the memory of a `Listing`, which holds the kernel's records and the path of their
-//! directory. It does not know how many entries there are, nor their order.
+//! directory.
 
 use super::span::Span;
 use crate::file_type::FileType;
@@ -69,7 +69,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Makes room for a batch of about `batch` bytes, and of at least `least`, behind the records.
+    /// Makes room for a batch of about `batch` bytes, and of at least `least`, after the records.
     /// Returns the number of bytes.
     #[inline]
     pub(crate) fn make_room(
@@ -100,7 +100,7 @@ impl Arena {
         }
     }
 
-    /// Returns a reader that writes to the `room` bytes behind the records.
+    /// Returns a reader that writes to the `room` bytes after the records.
     #[inline]
     pub(crate) fn records<'a>(
         &'a mut self,

@@ -1,7 +1,6 @@
-//! `Listing`: reads a whole directory into memory that is reused, and sorts it. It does not know
-//! how the directory was found.
+//! `Listing`: reads a whole directory into memory that is reused, and sorts it.
 //!
-//! A batch of records is read right behind the previous batch, and the position of each name is
+//! A batch of records is read right after the previous batch, and the position of each name is
 //! noted in a [`Span`]. The records stay where the kernel wrote them; only the spans are sorted.
 //!
 //! `arena.rs` has the memory of the records, and `sort.rs` sorts names. This module adds what an

@@ -1,5 +1,4 @@
-//! `Buffer`: the reusable memory that `getdents64` writes to, and the sizes that it may have. It
-//! does not know what is written.
+//! `Buffer`: the reusable memory that `getdents64` writes to, and the sizes that it may have.
 
 use std::mem::MaybeUninit;
 

@@ -1,7 +1,5 @@
 //! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. A new
 //! file system needs its number in `file_system.rs`.
-//!
-//! An `EndMarker` does not know how a directory is read.
 
 use crate::file_system::FileSystem;
 use crate::open::rewind;

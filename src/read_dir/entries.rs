@@ -1,5 +1,4 @@
-//! `Entries`: yields the entries of an open directory, and states the contract of reading. It does
-//! not know where the path of the directory comes from, nor that there are trees.
+//! `Entries`: yields the entries of an open directory, and states the contract of reading.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;

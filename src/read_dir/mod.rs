@@ -1,5 +1,4 @@
-//! `ReadDir`: reads a directory through a descriptor and memory of its own. It does not know that
-//! there are trees, nor how entries are sorted.
+//! `ReadDir`: reads a directory through a descriptor and memory of its own.
 
 pub(crate) mod buffer;
 pub(crate) mod end_marker;

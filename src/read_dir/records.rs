@@ -1,5 +1,4 @@
 //! `Records`: reads the kernel's records of a directory into memory, batch by batch, up to the end.
-//! It does not know what becomes of a record.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
@@ -75,7 +74,7 @@ impl Last {
         end_marker.is(self.cookie)
     }
 
-    /// Returns `true` if the largest record fits behind this one. Otherwise the batch may have
+    /// Returns `true` if the largest record fits after this one. Otherwise the batch may have
     /// ended because the next record did not fit.
     #[cold]
     #[inline(never)]

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A helper thread takes the first pending directory, opens and reads it, and inserts its
-//! subdirectories right behind it, as pending. The walk removes from the front. When the walk first
+//! subdirectories right after it, as pending. The walk removes from the front. When the walk first
 //! descends into a child, it lists the remaining directories beside that child.
 //!
 //! Only success is handed over. After any failure the walk opens and reads the directory itself, so
@@ -284,7 +284,7 @@ impl AheadRead {
 
 impl State {
     /// Returns the index of the first pending item, if it is near the front. With few descriptors,
-    /// what is further behind would be given up for what is inserted before it, and opened again.
+    /// what comes later would be given up for what is inserted before it, and opened again.
     fn first_pending(&self) -> Option<usize> {
         let near_count = self.max_threads.saturating_mul(NEAR_COUNT).min(self.max_open / 2);
         let is_pending = |item: &Item| matches!(item.progress, Progress::Pending);
@@ -392,7 +392,7 @@ impl Shared {
     }
 
     /// Returns a token for one more descriptor. If too many are open, closes the descriptors of
-    /// directories behind the first `kept_count` items. Returns `None` if that is not enough.
+    /// directories after the first `kept_count` items. Returns `None` if that is not enough.
     fn reserve_descriptor(&self, state: &mut State, kept_count: usize) -> Option<Arc<()>> {
         while self.open_count() >= state.max_open && state.give_up_last(kept_count) {}
         (self.open_count() < state.max_open).then(|| Arc::clone(&self.open_token))

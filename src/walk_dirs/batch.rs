@@ -7,8 +7,7 @@
 //! ```
 //!
 //! The entries that were passed are noted in `Subdirs` when the batch is used up, and before, once
-//! the caller has queried one of them or requested something. A `Batch` does not know who takes the
-//! entries.
+//! the caller has queried one of them or requested something.
 
 use super::dir_entry::DirEntry;
 use super::subdirs::Subdirs;

@@ -1,5 +1,4 @@
-//! `Dir`: the current directory, its entries, and the requests of the caller. It does not know
-//! which directory comes next, nor how a directory is opened.
+//! `Dir`: the current directory, its entries, and the requests of the caller.
 
 use super::batch::Batch;
 use super::dir_entry::DirEntry;

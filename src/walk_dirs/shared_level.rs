@@ -6,8 +6,6 @@
 //! exactly one of them, the last. That thread makes the second visit, unless the level is lost, and
 //! then holds the parent. `Arc::into_inner` has an acquire fence, so that thread sees all that the
 //! others did.
-//!
-//! This module does not know which names are pending there, nor how many threads there are.
 
 use crate::cursor::reopen::{ClosedLevel, PathByNames};
 use crate::sync::atomic::AtomicBool;

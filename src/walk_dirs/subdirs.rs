@@ -1,5 +1,5 @@
 //! Collects the subdirectories of the current directory in the order in which the walk enters them.
-//! [`EntryState`] decides about each. This module does not know how a directory is read or opened.
+//! [`EntryState`] decides about each.
 
 use super::pending::Pending;
 use crate::cursor::entry_state::EntryState;

@@ -1,5 +1,4 @@
-//! Walks a tree on several threads: starts them, and collects what they return. This module does
-//! not know where in the tree a thread is, nor how a part is split off.
+//! Walks a tree on several threads: starts them, and collects what they return.
 
 mod split;
 mod work_queue;

@@ -1,6 +1,5 @@
 //! Splits off a part of a busy thread's work for a thread that waits: some of its roots, or some of
-//! the names that are pending at one of its levels. `Worker` calls it between two
-//! directories. This module does not know which thread takes the part.
+//! the names that are pending at one of its levels. `Worker` calls it between two directories.
 
 use super::work_queue::Workers;
 use crate::cursor::raw_open;

@@ -1,5 +1,5 @@
 //! `WorkQueue`: the parts that busy threads split off for idle ones, and the end of the walk when
-//! all threads are idle. The queue does not know what a part is.
+//! all threads are idle.
 //!
 //! A thread is started for a part if no idle thread can take it. No more threads are being started
 //! than are busy: while new ones wait for a core, the threads that have one take the parts.

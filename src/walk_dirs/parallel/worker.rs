@@ -1,5 +1,4 @@
-//! `Worker`: walks the parts of one thread of `WalkDirs::run_parallel`. It does not know how a part
-//! is split off, nor when a thread starts.
+//! `Worker`: walks the parts of one thread of `WalkDirs::run_parallel`.
 
 use super::work_queue::Workers;
 use crate::cursor::skip_errors;
