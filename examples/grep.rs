@@ -207,10 +207,15 @@ fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
     Ok(file)
 }
 
-/// Escapes what could be a terminal command, in a path or in a line.
+/// The letters and signs that nobody sees although `escape_debug` keeps them: the fillers of Hangul,
+/// which Unicode lets a terminal ignore, and the blanks of Braille, hieroglyphs and music.
+const NO_INK: &str = "\u{115f}\u{1160}\u{3164}\u{ffa0}\u{2800}\u{13441}\u{13442}\u{1d159}";
+
+/// Escapes what could be a terminal command, in a path or in a line, and what cannot be seen there.
 fn escape(lines: &[u8]) -> Vec<u8> {
-    let escape = |char| match char {
+    let escape = |char: char| match char {
         '\t' | '\n' | '"' | '\'' | '\\' => String::from(char),
+        _ if NO_INK.contains(char) => char.escape_unicode().to_string(),
         _ => char.escape_debug().to_string(),
     };
     String::from_utf8_lossy(lines).chars().map(escape).collect::<String>().into()

@@ -131,14 +131,19 @@ fn error_is_no_panic_even_if_it_is_not_printed() {
 fn terminal_gets_escaped_names() {
     let tree = Tree::of(&["new\nline/", "empty/"]);
     let name = "\x1b[31mred\u{9b}\u{202e}";
-    fs::write(tree.path().join("new\nline").join(name), "\t\"text\"\x1b[0m\u{feff}\n").unwrap();
+    fs::write(tree.path().join("new\nline").join(name), "\t\"text\"\x1b[0m\u{feff}\u{3164}ü\n")
+        .unwrap();
     for (name, args, text) in [
         (
             "find",
             &["new\nline", "miss\x1b\u{200b}ing"][..],
             "\"new\\nline\"\r\n\"new\\nline/\\u{1b}[31mred\\u{9b}\\u{202e}\"\r\n",
         ),
-        ("grep", &["text", "new\nline", "miss\x1b\u{200b}ing"], "\"text\"\\u{1b}[0m\\u{feff}\r\n"),
+        (
+            "grep",
+            &["text", "new\nline", "miss\x1b\u{200b}ing"],
+            "\"text\"\\u{1b}[0m\\u{feff}\\u{3164}ü\r\n",
+        ),
         ("du", &["-s", "new\nline", "miss\x1b\u{200b}ing"], "\"new\\nline\"\r\n"),
         ("rm", &["miss\x1b\u{200b}ing"], ""),
     ] {
@@ -157,7 +162,7 @@ fn terminal_gets_escaped_names() {
         (
             "manifest",
             &["new\nline"],
-            r#"854c0ff8168d2167  "new\nline/\u{1b}[31mred\u{9b}\u{202e}""#,
+            r#"d80bffb25713f3d8  "new\nline/\u{1b}[31mred\u{9b}\u{202e}""#,
         ),
     ] {
         let mut command = example(name);
