@@ -3,8 +3,8 @@
 //! default is one for each core, and the most is 64.
 //!
 //! Equal trees have equal manifests, so `cmp` can check a tree. As in the output of `sha256sum`, a
-//! line begins with a backslash if the newlines and backslashes of its path are written as `\n` and
-//! `\\`. On a terminal, paths are printed by `{:?}` instead.
+//! line begins with a backslash if the newlines, carriage returns and backslashes of its path are
+//! written as `\n`, `\r` and `\\`. On a terminal, paths are printed by `{:?}` instead.
 //!
 //! The tree may change meanwhile, because each file is opened relative to its directory and hashed
 //! through its descriptor. The hash is FNV-1a, which detects accidents, but not attacks. Use a
@@ -149,6 +149,7 @@ impl Manifest {
         for byte in path.as_os_str().as_bytes() {
             match byte {
                 b'\n' => escaped.extend(b"\\n"),
+                b'\r' => escaped.extend(b"\\r"),
                 b'\\' => escaped.extend(b"\\\\"),
                 byte => escaped.push(*byte),
             }

@@ -736,17 +736,18 @@ fn manifest_is_in_order_for_any_number_of_threads() {
         }
         fs::write(at.join("b/c/large"), vec![7; 1 << 20]).unwrap();
         fs::write(at.join("hello"), "hello").unwrap();
-        make(at, &["x\ny", r"y\x"]);
+        make(at, &["x\ny", r"y\x", "z\rx"]);
     });
     let (status, expected, errors) = outputs("manifest", tree.path(), &["."]);
     assert_eq!((status, &*errors), (Some(0), ""));
     let paths: Vec<_> = expected.lines().map(|line| line.split_once("  ").unwrap().1).collect();
-    assert!(paths.is_sorted() && paths.len() == 305, "{paths:?}");
+    assert!(paths.is_sorted() && paths.len() == 306, "{paths:?}");
     assert!(
         expected.contains("a430d84680aabd0b  ./hello\n")
             && expected.contains("\ncbf29ce484222325  ./b.c\n")
             && expected.contains("\n\\cbf29ce484222325  ./x\\ny\n")
-            && expected.contains("\n\\cbf29ce484222325  ./y\\\\x\n"),
+            && expected.contains("\n\\cbf29ce484222325  ./y\\\\x\n")
+            && expected.contains("\n\\cbf29ce484222325  ./z\\rx\n"),
         "{expected}"
     );
     for threads in ["1", "2", "7"] {
