@@ -17,6 +17,7 @@ use lendir::{Dir, Entry, Error, Listing, OFlags, WalkDirs};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::fs::File;
+use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -152,15 +153,22 @@ fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Res
             let file = entry.open_file()?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             let made = openat(to.fd(), name, flags, Mode::RUSR | Mode::WUSR).map_err(wrap)?;
-            copy_file(&file, &made.into()).map_err(|error| entry.wrap_error(error))?;
+            let made = File::from(made);
+            copy_data(&file, &made).map_err(|error| match error.kind() {
+                // No reading fails with these.
+                StorageFull | QuotaExceeded | FileTooLarge => to.wrap_error_at(entry.name(), error),
+                _ => entry.wrap_error(error),
+            })?;
+            let stat = fstat(&file).map_err(|errno| entry.wrap_error(errno))?;
+            fs::fchmod(&made, mode(&stat)).map_err(wrap)?;
         }
         _ => return Err(entry.wrap_error(io::ErrorKind::Unsupported)),
     }
     Ok(file_type.is_dir())
 }
 
-/// Copies the data of a file without its holes, then its mode.
-fn copy_file(mut from: &File, mut to: &File) -> io::Result<()> {
+/// Copies the data of a file without its holes.
+fn copy_data(mut from: &File, mut to: &File) -> io::Result<()> {
     let (found, mut end) = (from.metadata()?, 0);
     // Holes lack blocks. Without blocks, the size may still be wrong, as in /sys: then the data ends
     // before the hole.
@@ -197,5 +205,5 @@ fn copy_file(mut from: &File, mut to: &File) -> io::Result<()> {
         to.write_all(&rest)?;
         rest.clear();
     }
-    Ok(fs::fchmod(to, mode(&fstat(from)?))?)
+    Ok(())
 }

@@ -1,6 +1,8 @@
 //! Runs the examples, except `rm`, which has a module of its own.
 
-use crate::fixture::{example, mixed, run, run_into, run_on_terminal, run_unprivileged};
+use crate::fixture::{
+    example, in_mount_namespace, mixed, run, run_into, run_on_terminal, run_unprivileged,
+};
 use crate::machine::{can_trace, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::process::Process;
@@ -418,6 +420,18 @@ fn copy_reads_to_the_end_under_any_umask() {
         let mode = |at: &str| tree.path().join(at).join(path).metadata().unwrap().mode();
         assert_eq!(mode("to"), mode("from"), "{path}");
     }
+}
+
+#[test]
+fn copy_names_the_file_that_finds_the_disk_full() {
+    let tree = Tree::of(&["from/dir/", "to/"]);
+    fs::write(tree.path().join("from/dir/file"), vec![1; 1 << 20]).unwrap();
+    let script = r#"mount -t tmpfs -o size=64k none to && "$0" from to/copy"#;
+    let Some(output) = in_mount_namespace(tree.path(), "copy", script) else {
+        return skip("copy_names_the_file_that_finds_the_disk_full", "user namespaces");
+    };
+    let full = "copy: to/copy/dir/file: No space left on device (os error 28)\n";
+    assert_eq!((str::from_utf8(&output.stderr), output.status.code()), (Ok(full), Some(1)));
 }
 
 /// An entry that is listed and cannot be found is missing in the copy, which is an error.
