@@ -338,6 +338,7 @@ impl Listing {
     ) -> Result<(), Error> {
         self.read_by(directory, |listing| {
             if first < batch.len() {
+                listing.reserve_keys(batch.len() - first)?;
                 listing.append(Extent::default(), batch, first)?;
                 listing.query_batch(0, source.dir, source.ask_types)?;
             }
@@ -417,10 +418,7 @@ impl Listing {
         let room = self.arena.make_room(records_end, batch, least)?;
         // So the loop below never allocates. The keys first: if memory for the spans is refused,
         // each span still has a key.
-        if self.order != Order::Unsorted {
-            self.keys.clear();
-            self.keys.try_reserve(first + room / MIN_RECORD)?;
-        }
+        self.reserve_keys(first + room / MIN_RECORD)?;
         self.spans.try_reserve(room / MIN_RECORD)?;
         let Self { arena, spans, .. } = self;
         let memory_start = arena.memory.as_ptr().addr();
@@ -553,6 +551,16 @@ impl Listing {
         }
         self.phase = phase;
         Ok(phase == Phase::Reading)
+    }
+
+    /// Reserves memory for the keys of so many entries, if they are sorted.
+    #[inline(always)]
+    fn reserve_keys(&mut self, count: usize) -> io::Result<()> {
+        if self.order != Order::Unsorted {
+            self.keys.clear();
+            self.keys.try_reserve(count)?;
+        }
+        Ok(())
     }
 
     fn sort(&mut self, first: usize) {
