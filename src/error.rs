@@ -1,6 +1,9 @@
 //! `Error`: the error that the kernel returned, and the path that the error is about.
 
+use crate::allocate::try_box;
 use rustix::io::Errno;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -35,12 +38,13 @@ use std::{fmt, io};
 ///
 /// # Performance
 ///
-/// An error with a path takes two allocations, and its conversion by `?` two more.
+/// An error with a path takes two allocations, and its conversion by `?` two more. If memory for
+/// the path is refused, an error of the crate's own has none.
 pub struct Error {
     cause: io::Error,
     is_root: bool,
     /// `None` if neither the path nor the depth is known.
-    known: Option<Box<Known>>,
+    known: Option<Box<[Known; 1]>>,
 }
 
 /// The facts about an error that are known if its path or its depth is.
@@ -93,7 +97,8 @@ impl Error {
         });
         // An error of this crate may already have a path.
         if error.path().is_none() && (depth > 0 || !path.as_os_str().is_empty()) {
-            error.known = Some(Box::new(Known { path, depth, loop_ancestor: None }));
+            // Without memory, an error without its path is better than an abort.
+            error.known = try_box(Known { path, depth, loop_ancestor: None }).ok();
         }
         error
     }
@@ -106,8 +111,8 @@ impl Error {
 
     /// Notes that a link leads back to this [ancestor](Self::loop_ancestor).
     pub(crate) fn with_loop_ancestor(mut self, ancestor: &Path) -> Self {
-        if let Some(known) = &mut self.known {
-            known.loop_ancestor = Some(ancestor.to_owned());
+        if let Some([known]) = self.known.as_deref_mut() {
+            known.loop_ancestor = Some(try_join(ancestor.as_os_str().as_bytes(), b""));
         }
         self
     }
@@ -115,7 +120,7 @@ impl Error {
     /// Returns the path that the failed call was about, or `None` if it has none, because you
     /// passed the directory as a descriptor.
     pub fn path(&self) -> Option<&Path> {
-        let path = &self.known.as_deref()?.path;
+        let path = &self.known()?.path;
         (!path.as_os_str().is_empty()).then_some(path)
     }
 
@@ -132,7 +137,7 @@ impl Error {
     /// Counts the levels from the root to the [`path`](Self::path). The root of a walk and the
     /// directory of a [`ReadDir`](crate::ReadDir) have depth 0, and their entries have depth 1.
     pub fn depth(&self) -> usize {
-        self.known.as_deref().map_or(0, |known| known.depth)
+        self.known().map_or(0, |known| known.depth)
     }
 
     /// Borrows the cause.
@@ -145,8 +150,8 @@ impl Error {
         self.cause.kind()
     }
 
-    /// Returns the `errno` of the cause, or `None` if it is not from the kernel: memory was refused
-    /// ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or the cause that you passed has no number.
+    /// Returns the `errno` of the cause, or `None` if the cause has no number, such as some
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory) and those that you passed.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.cause.raw_os_error()
     }
@@ -201,13 +206,37 @@ impl Error {
     /// Returns the directory that a symbolic link points back to, or `None` if the error is not
     /// such a loop. Only a walk that follows links has them, with the cause `ELOOP`.
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        self.known.as_deref()?.loop_ancestor.as_deref()
+        self.known()?.loop_ancestor.as_deref()
+    }
+
+    fn known(&self) -> Option<&Known> {
+        self.known.as_deref().map(|[known]| known)
     }
 
     /// Gives up the path and returns the cause.
     pub fn into_io_error(self) -> io::Error {
         self.cause
     }
+}
+
+/// Returns the path of `name` in `directory`, or an empty path if memory is refused: an attacker
+/// decides how deep a tree is, and thus how long its paths are.
+pub(crate) fn try_join(directory: &[u8], name: &[u8]) -> PathBuf {
+    let mut path = Vec::new();
+    let reserved = path.try_reserve_exact(directory.len() + 1 + name.len());
+    if reserved.is_ok() {
+        join_into(&mut path, directory, name);
+    }
+    OsString::from_vec(path).into()
+}
+
+/// Appends `name` to `directory` as text, even if it begins with a slash.
+pub(crate) fn join_into(path: &mut Vec<u8>, directory: &[u8], name: &[u8]) {
+    path.extend_from_slice(directory);
+    if !name.is_empty() && directory.last().is_some_and(|last| *last != b'/') {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
 }
 
 impl fmt::Debug for Error {

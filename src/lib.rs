@@ -211,6 +211,7 @@ compile_error!(
 
 #[macro_use]
 mod debug;
+mod allocate;
 mod error;
 mod file_system;
 mod file_type;

@@ -1,4 +1,4 @@
-//! A test of a `Listing` and a `Walk` while the allocator refuses memory.
+//! A test of a `Listing`, a `Walk` and a `WalkDirs` while the allocator refuses memory.
 //!
 //! This test runs alone in its process, because its allocator refuses memory to every thread. No
 //! other test belongs here.
@@ -6,16 +6,20 @@
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
 
-use lendir::{Buffer, Entries, Error, Listing, Order, StatxFlags, Walk};
+use lendir::{Buffer, Entries, Error, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fs::{SeekFrom, seek};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::{io, ptr};
 use support::machine;
+use support::options::{ENTRY_WALK, EntryWalk};
+use support::process::leave_room;
 use support::scan::{Found, ORDERS, all, listed, sorted};
 use support::scratch::Scratch;
+use support::tree::{self, Tree};
 
 /// An allocator that refuses the allocation that `LEFT` counts down to. With `FOR_GOOD`, it also
 /// refuses each later allocation.
@@ -106,6 +110,109 @@ fn each_refused_allocation_is_an_error() {
     }
     one_refusal_and_two_readings();
     one_refusal_amid_a_walk();
+    refusals_while_directories_are_closed();
+}
+
+/// What a walk yields.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+struct Yields {
+    entries: usize,
+    errors: usize,
+}
+
+impl Yields {
+    fn add(&mut self, error: &Error) {
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        self.errors += 1;
+    }
+}
+
+/// Walks to the end, without an allocation of its own, and follows links.
+fn walk(walk: &mut Walk) -> Yields {
+    let mut yields = Yields::default();
+    while let Some(entry) = walk.next_or_report(|error| yields.add(&error)) {
+        entry.follow();
+        yields.entries += 1;
+    }
+    yields
+}
+
+/// Walks in the same way. The caller leaves each directory at an entry that it has queried, and
+/// reads what remains into a listing unless that is refused.
+fn walk_dirs(walk: &mut WalkDirs) -> Yields {
+    let (mut yields, mut listing) = (Yields::default(), Listing::new());
+    while let Some(mut dir) = walk.next_or_report(|error| yields.add(&error)) {
+        let mut of_dir = Yields::default();
+        while let Some(entry) = dir.next_or_report(|error| of_dir.add(&error)) {
+            entry.follow();
+            of_dir.entries += 1;
+            if of_dir.entries == 200 {
+                break;
+            }
+        }
+        if of_dir.entries == 200 {
+            let _ = dir.read_into(&mut listing).inspect_err(|error| of_dir.add(error));
+            of_dir.entries += listing.len();
+        }
+        yields.entries += of_dir.entries + usize::from(dir.is_second_visit());
+        yields.errors += of_dir.errors;
+    }
+    yields
+}
+
+/// Checks walks that close half-read directories, because of `max_open` and for want of
+/// descriptors: a refused allocation is an error, and neither an abort nor a silent loss.
+fn refusals_while_directories_are_closed() {
+    let tree = Tree::new(|tree| {
+        // Whichever end the kernel begins at, directories are closed before most names are read.
+        File::create(tree.join("file")).unwrap();
+        let wide = tree.join("wide");
+        let add_comb = |name: &str| {
+            fs::create_dir_all(wide.join(name)).unwrap();
+            tree::comb(&wide.join(name), 6);
+        };
+        add_comb("first");
+        (0..600).for_each(|file| drop(File::create(wide.join(format!("{file:060}"))).unwrap()));
+        add_comb("last");
+        (0..200).for_each(|dir| fs::create_dir(tree.join(format!("{dir:060}"))).unwrap());
+        symlink("wide/first/m", tree.join("link")).unwrap();
+    });
+    for max_open in [4, 1000] {
+        // With 1000, the system refuses a descriptor.
+        let _taken = (max_open == 1000).then(|| leave_room(7));
+        for order in ORDERS {
+            for mask in [None, Some(StatxFlags::INO)] {
+                let options = EntryWalk { order, max_open, mask, ..ENTRY_WALK };
+                let what = format!("{options:?}");
+                check_walk(&what, || options.begin(tree.path()), walk);
+            }
+        }
+        for second_visits in [false, true] {
+            let options = WalkDirs::options().max_open(max_open).second_visits(second_visits);
+            let begin = || options.clone().buffer_capacity(0).open(tree.path()).unwrap();
+            check_walk(&format!("{options:?}"), begin, walk_dirs);
+        }
+    }
+}
+
+/// Refuses each allocation of a walk in turn, alone or with all that follow.
+fn check_walk<W>(what: &str, begin: impl Fn() -> W, walk: impl Fn(&mut W) -> Yields) {
+    let expected = walk(&mut begin());
+    assert!(expected.entries > 800 && expected.errors == 0, "{what}: {expected:?}");
+    for for_good in [false, true] {
+        for number in 1.. {
+            let mut state = begin();
+            let (found, was_refused) = refused(number, for_good, || walk(&mut state));
+            let what = format!("{what}, allocation {number}, for good: {for_good}: {found:?}");
+            if !was_refused {
+                assert_eq!(found, expected, "{what}");
+                assert!(number > 5, "{what}");
+                break;
+            }
+            assert!(found == expected || found.errors > 0, "{what}: entries are lost");
+            assert!(found.entries <= expected.entries, "{what}");
+        }
+    }
 }
 
 /// Checks that a `Walk` that gets no memory for its next batch yields the entries that it has, and

@@ -2,6 +2,7 @@
 
 use super::identity::{FileId, Identity};
 use super::raw_open;
+use crate::allocate::{try_collect, try_push};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
@@ -17,7 +18,7 @@ pub(crate) struct Links {
 }
 
 /// A link that was followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Followed {
     /// The depth of the directory that the link leads to.
     depth: usize,
@@ -67,13 +68,13 @@ impl Links {
     }
 
     /// Returns a copy of what belongs to levels up to this depth, for another thread.
-    pub(crate) fn copy_to_depth(&self, depth: usize) -> Self {
+    pub(crate) fn copy_to_depth(&self, depth: usize) -> Result<Self, Errno> {
         let followed = self.followed.partition_point(|link| link.depth <= depth);
         let ancestors = self.ancestors.len().min(depth + 1);
-        Self {
-            followed: self.followed[..followed].into(),
-            ancestors: self.ancestors[..ancestors].into(),
-        }
+        Ok(Self {
+            followed: try_collect(self.followed[..followed].iter().copied())?,
+            ancestors: try_collect(self.ancestors[..ancestors].iter().copied())?,
+        })
     }
 
     /// Returns `true` if a link leads from a level of depth `above` to a level of depth `below`.
@@ -99,8 +100,7 @@ impl Links {
         self.query_ancestors(dir, depth)?;
         let target = Identity::of(target)?.id;
         refuse(&self.ancestors, target)?;
-        self.followed.push(Followed { depth: depth + 1, target });
-        Ok(())
+        Ok(try_push(&mut self.followed, Followed { depth: depth + 1, target })?)
     }
 
     /// Queries the ancestors of `dir`, which has this depth. Opens `..` until an ancestor is known
@@ -117,11 +117,12 @@ impl Links {
             if self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
-            found.push(ancestor);
+            try_push(&mut found, ancestor)?;
             if depth > end {
                 opened = Some(raw_open::path_at(current, c"..", raw_open::DIRECTORY)?);
             }
         }
+        self.ancestors.try_reserve(found.len()).map_err(|_| Errno::NOMEM)?;
         self.ancestors.truncate(depth + 1 - found.len());
         self.ancestors.extend(found.into_iter().rev());
         Ok(())
@@ -168,7 +169,7 @@ mod tests {
             );
         }
         links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
-        let copy = links.copy_to_depth(3);
+        let copy = links.copy_to_depth(3).unwrap();
         assert_eq!((copy.followed.len(), &copy.ancestors[..]), (1, &links.ancestors[..4]));
         // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));

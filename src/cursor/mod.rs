@@ -21,7 +21,8 @@ pub(crate) mod reopen;
 pub(crate) mod roots;
 pub(crate) mod stack;
 
-use crate::error::Error;
+use crate::allocate::try_collect;
+use crate::error::{Error, try_join};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::query_type;
 use entry_state::EntryState;
@@ -34,7 +35,7 @@ use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use stack::{Level, LevelState, Stack, Work};
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -104,13 +105,11 @@ impl<T: Work> Cursor<T> {
             loop {
                 match Root::open(&path, &self.options) {
                     Err(errno) if self.close_some(errno) => {}
-                    root => {
-                        break root
-                            .map_err(|errno| Error::of_root(OsStr::from_bytes(&path), errno))?;
-                    }
+                    root => break root.map_err(|errno| self.error_of_root(errno))?,
                 }
             }
         };
+        self.reserve().map_err(|errno| self.error_of_root(errno))?;
         self.push(found, remaining);
         self.root_parent = parent;
         Ok(true)
@@ -125,10 +124,18 @@ impl<T: Work> Cursor<T> {
         name: &CStr,
     ) -> Result<Option<OpenDir>, Error> {
         self.stack.close_excess();
+        self.reserve().map_err(|errno| self.error_of(errno.into()))?;
         match self.try_open(state, name) {
             Ok(found) if self.links.is_empty() => Ok(Some(found)),
             opened => self.open_child_slow(state, name, opened),
         }
+    }
+
+    /// Reserves memory for a level at the end of the path, and for the names in it.
+    #[inline(always)]
+    fn reserve(&mut self) -> Result<(), Errno> {
+        let is_reserved = self.stack.levels.try_reserve(1).is_ok() && self.path.reserve_name();
+        if is_reserved { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     /// Opens `name` with one call. Returns `ENOTDIR` if `name` cannot be a directory.
@@ -141,11 +148,14 @@ impl<T: Work> Cursor<T> {
         self.opener.open(top.dir(), top.end_marker, name)
     }
 
-    /// Returns an error if entering `dir`, a child of the current directory, would cause a loop.
+    /// Prepares to enter `dir`, a child of the current directory that is open already. Returns an
+    /// error if that would cause a loop.
     #[cold]
-    pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
-        let depth = self.stack.next_depth();
-        self.links.check_loop(dir, depth).map_err(|refusal| self.error_of(refusal))
+    pub(crate) fn prepare(&mut self, dir: BorrowedFd<'_>) -> Result<(), Error> {
+        let (reserved, depth) = (self.reserve(), self.stack.next_depth());
+        let checked =
+            reserved.map_err(Refusal::from).and_then(|()| self.links.check_loop(dir, depth));
+        checked.map_err(|refusal| self.error_of(refusal))
     }
 
     /// Continues [`open`](Self::open) after an error, or if a link on the path was followed.
@@ -216,11 +226,16 @@ impl<T: Work> Cursor<T> {
         }
     }
 
+    #[cold]
+    fn error_of_root(&self, errno: Errno) -> Error {
+        Error::of_root(try_join(self.path.as_bytes(), b""), errno)
+    }
+
     /// Returns an error for the name at the end of the path.
     #[cold]
     fn error_of(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.next_depth());
-        let error = |errno| Error::at_depth(path.as_path(), depth, errno);
+        let error = |errno| Error::at_depth(try_join(path.as_bytes(), b""), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
             Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(path.ancestor(above)),
@@ -272,7 +287,7 @@ impl<T: Work> Cursor<T> {
                     if !lose(self.stack.set_level_above(LevelState::Lost(dead_end))) {
                         return Ok(());
                     }
-                    let path = OsStr::from_bytes(self.path.prefix(closed.bounds.path_end));
+                    let path = try_join(self.path.prefix(closed.bounds.path_end), b"");
                     return Err(Error::at_depth(path, closed.bounds.depth, errno));
                 }
             }
@@ -288,26 +303,22 @@ impl<T: Work> Cursor<T> {
         self.stack.levels.insert(0, level);
     }
 
-    /// Returns a cursor at one of the open levels, for another thread. They share the
-    /// descriptor.
+    /// Returns a cursor at one of the open levels, for another thread. They share the descriptor.
+    /// Returns `None` if memory is refused.
     pub(crate) fn split_off_level(&mut self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, root_parent, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels[index];
         let dir = stack.levels[index].share()?;
-        let links = links.copy_to_depth(bounds.depth);
         let mut part = Self {
             opener: *opener,
             root_parent: root_parent.clone(),
-            links,
-            path: path.copy_prefix(bounds.path_end),
+            links: links.copy_to_depth(bounds.depth).ok()?,
+            path: path.copy_prefix(bounds.path_end)?,
             ..Self::new(*options)
         };
-        part.stack.levels.push(Level {
-            state: LevelState::Shared(dir),
-            bounds,
-            end_marker,
-            remaining,
-        });
+        part.stack.levels =
+            try_collect([Level { state: LevelState::Shared(dir), bounds, end_marker, remaining }])
+                .ok()?;
         Some(part)
     }
 }

@@ -7,6 +7,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// The most bytes of a name, with a slash before and a NUL behind it.
+const MAX_NAME: usize = 4095 + 2;
+
 /// The path of the name that was set last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreePath {
@@ -20,6 +23,7 @@ impl TreePath {
     /// Sets the path to a root.
     pub(crate) fn begin(&mut self, root: &[u8]) {
         self.bytes.clear();
+        self.bytes.reserve(root.len() + 1 + MAX_NAME);
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
         self.root_len = root.len();
@@ -71,6 +75,13 @@ impl TreePath {
         self.bytes.len().saturating_sub(1) // before the first root there is no NUL
     }
 
+    /// Reserves memory for the names in the directory at the end of the path. Returns `false` if it
+    /// is refused.
+    #[inline]
+    pub(super) fn reserve_name(&mut self) -> bool {
+        self.bytes.try_reserve(MAX_NAME).is_ok()
+    }
+
     /// Appends `name`, which has its NUL, to the path of the level that ends at `end`.
     #[inline]
     pub(crate) fn set_name(&mut self, end: usize, name: &[u8]) {
@@ -87,9 +98,14 @@ impl TreePath {
         self.bytes.push(0);
     }
 
-    /// Returns a copy of the path that ends at `end`, for another thread.
-    pub(crate) fn copy_prefix(&self, end: usize) -> Self {
-        Self { bytes: [self.prefix(end), b"\0"].concat(), ..*self }
+    /// Returns a copy of the path that ends at `end`, for another thread, or `None` if memory is
+    /// refused.
+    pub(crate) fn copy_prefix(&self, end: usize) -> Option<Self> {
+        let mut copy = Self { bytes: Vec::new(), ..*self };
+        copy.bytes.try_reserve(end + MAX_NAME).ok()?;
+        copy.bytes.extend_from_slice(self.prefix(end));
+        copy.bytes.push(0);
+        Some(copy)
     }
 }
 
@@ -121,7 +137,7 @@ mod tests {
             assert_eq!(path.as_bytes(), a);
             path.set_name(a.len(), b"bc\0");
             assert_eq!(path.as_bytes(), bc);
-            let copy = path.copy_prefix(a.len());
+            let copy = path.copy_prefix(a.len()).unwrap();
             assert_eq!((copy.as_bytes(), copy.root_len), (a, root.len()));
             let ancestors = [0, 1, 2].map(|depth| path.ancestor(depth).as_os_str().as_bytes());
             assert_eq!(ancestors, [root, a, bc]);

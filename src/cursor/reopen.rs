@@ -21,7 +21,7 @@ use super::stack::{LevelState, Work};
 use super::{Cursor, raw_open};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use std::ffi::CString;
+use std::ffi::CStr;
 
 /// A level whose descriptor was closed.
 #[derive(Clone, Copy, Debug)]
@@ -64,10 +64,11 @@ impl<T: Work> Cursor<T> {
         if let Some(DeadEnd { errno, .. }) = dead_end.filter(is_on_path) {
             return Err((errno, dead_end));
         }
-        let (start, mut reached, levels) = stack.path_by_names().ok_or((Errno::NOENT, None))?;
+        let (start, mut reached, levels) = stack.path_by_names().map_err(|errno| (errno, None))?;
         self.descend_again(start, &mut reached, levels).map_err(|errno| {
             let dead_end = DeadEnd { name_end: reached.path_end, errno };
-            (errno, Some(dead_end).filter(|_| !raw_open::lacks_descriptor(errno)))
+            let may_pass = raw_open::lacks_descriptor(errno) || errno == Errno::NOMEM;
+            (errno, Some(dead_end).filter(|_| !may_pass))
         })
     }
 
@@ -83,20 +84,24 @@ impl<T: Work> Cursor<T> {
     ) -> Result<OwnedFd, Errno> {
         let Self { options, links, path, .. } = self;
         let goal_end = levels.last().map(|goal| goal.bounds.path_end);
-        let mut opened: Option<OwnedFd> = None;
+        let (mut opened, mut name) = (None::<OwnedFd>, Vec::new());
         for ClosedLevel { bounds, identity } in levels {
             let path = path.prefix(bounds.path_end);
             while reached.path_end < path.len() {
                 let name_start = reached.path_end + usize::from(path[reached.path_end] == b'/');
                 let slash = path[name_start..].iter().position(|byte| *byte == b'/');
                 let name_end = slash.map_or(path.len(), |slash| name_start + slash);
-                let name = CString::new(&path[name_start..name_end]).map_err(|_| Errno::INVAL)?;
+                name.clear();
+                name.try_reserve(name_end - name_start + 1).map_err(|_| Errno::NOMEM)?;
+                name.extend_from_slice(&path[name_start..name_end]);
+                name.push(0);
+                let name = CStr::from_bytes_with_nul(&name).map_err(|_| Errno::INVAL)?;
                 *reached = PathBounds { depth: reached.depth + 1, path_end: name_end };
                 let target = links.target(reached.depth);
                 let flags = if target.is_some() { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
                 let is_goal = Some(name_end) == goal_end;
                 let open = if is_goal { raw_open::again_at } else { raw_open::path_at };
-                let dir = open(opened.as_ref().map_or(start, AsFd::as_fd), &name, flags)?;
+                let dir = open(opened.as_ref().map_or(start, AsFd::as_fd), name, flags)?;
                 if target.is_some() && target != Some(Identity::of(dir.as_fd())?.id) {
                     return Err(Errno::NOENT);
                 }

@@ -18,6 +18,7 @@ use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::path::{PathBounds, TreePath};
 use super::reopen::{ClosedLevel, DeadEnd, PathByNames};
+use crate::allocate::try_collect;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -115,8 +116,8 @@ pub(crate) trait Work {
     fn before_close(&mut self, _dir: BorrowedFd<'_>, _end_marker: EndMarker) {}
 
     /// Returns how to reach a bottom level that is closed.
-    fn path_by_names(&self) -> Option<PathByNames<'_>> {
-        None
+    fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
+        Err(Errno::NOENT)
     }
 }
 
@@ -204,15 +205,15 @@ impl<T: Work> Stack<T> {
     }
 
     /// Returns how to reach the level right above the top by names: the deepest open level above
-    /// that level, and the closed levels from there on. Returns `None` if no level above is open.
-    pub(super) fn path_by_names(&self) -> Option<PathByNames<'_>> {
-        let [above @ .., goal, _] = &self.levels[..] else { return None };
+    /// that level, and the closed levels from there on. Returns `ENOENT` if no level above is open.
+    pub(super) fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
+        let [above @ .., goal, _] = &self.levels[..] else { return Err(Errno::NOENT) };
         if above.is_empty() {
             return goal.remaining.path_by_names();
         }
-        let at = above.iter().rposition(|level| level.open_dir().is_some())?;
-        let levels = above[at + 1..].iter().chain([goal]).map(Level::closed).collect();
-        Some((above[at].dir(), above[at].bounds, levels))
+        let at = above.iter().rposition(|level| level.open_dir().is_some()).ok_or(Errno::NOENT)?;
+        let levels = try_collect(above[at + 1..].iter().chain([goal]).map(Level::closed))?;
+        Ok((above[at].dir(), above[at].bounds, levels))
     }
 
     /// Notes that the top is lost to this thread.

@@ -247,11 +247,10 @@ impl Listing {
     }
 
     /// Returns a copy of the entries, without unused memory.
-    pub(crate) fn compact_copy(&self) -> Self {
-        let Self { records_end, order, .. } = *self;
-        let memory = self.arena.memory[..records_end].to_vec();
-        let arena = Arena { memory, answers: self.arena.answers.clone(), ..Arena::default() };
-        Self { arena, records_end, spans: self.spans.clone(), order, ..Self::default() }
+    pub(crate) fn compact_copy(&self) -> io::Result<Self> {
+        let mut copy = Self::with_order(self.order);
+        copy.append(Extent::default(), self, 0)?;
+        Ok(copy)
     }
 
     /// Copies the entries of another listing from index `first` on, in their order, behind the

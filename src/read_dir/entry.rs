@@ -3,7 +3,7 @@
 //! This module does not know who yields an entry, nor what becomes of the answers.
 
 use super::records::HEADER;
-use crate::error::Error;
+use crate::error::{Error, join_into, try_join};
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -106,20 +106,22 @@ impl Directory<'_> {
     /// Returns an error of opening or reading the directory itself.
     #[cold]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
-        let path = OsStr::from_bytes(self.path);
-        if self.depth == 0 { Error::of_root(path, cause) } else { self.wrap_error(cause) }
+        if self.depth > 0 {
+            return self.wrap_error(cause);
+        }
+        Error::of_root(try_join(self.path, b""), cause)
     }
 
     /// Returns an error of a call that the caller has made on the directory.
     #[cold]
     pub(crate) fn wrap_error(self, cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
+        Error::at_depth(try_join(self.path, b""), self.depth, cause)
     }
 
     /// Returns an error about an entry of this name.
     #[cold]
     pub(crate) fn error_at(self, name: &[u8], cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(join(self.path, name), self.depth + 1, cause)
+        Error::at_depth(try_join(self.path, name), self.depth + 1, cause)
     }
 
     /// Queries the type of an entry whose record has none. It takes the parts of the entry, because
@@ -157,14 +159,6 @@ pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, E
     let flags = NOT_BEYOND | DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
     Ok(FileType::from_mode(statx.stx_mode.into()))
-}
-
-/// Returns the path of an entry.
-fn join(directory: &[u8], name: &[u8]) -> PathBuf {
-    let mut path = PathBuf::with_capacity(directory.len() + 1 + name.len());
-    path.push(OsStr::from_bytes(directory));
-    path.push(OsStr::from_bytes(name));
-    path
 }
 
 impl<'a> Entry<'a> {
@@ -227,7 +221,10 @@ impl<'a> Entry<'a> {
     ///
     /// Each call takes an allocation.
     pub fn path(&self) -> PathBuf {
-        join(self.directory.path, self.name())
+        let (directory, name) = (self.directory.path, self.name());
+        let mut path = Vec::with_capacity(directory.len() + 1 + name.len());
+        join_into(&mut path, directory, name);
+        OsString::from_vec(path).into()
     }
 
     /// Parses the name as a number, such as a PID, a TID or a descriptor. Only a decimal number up

@@ -23,6 +23,7 @@ mod walk_entry;
 
 pub use walk_entry::WalkEntry;
 
+use crate::allocate::try_box;
 use crate::cursor::Cursor;
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
 use crate::cursor::opener::OpenDir;
@@ -176,7 +177,7 @@ enum Rest {
     /// Entries that were not read. The next batch has about so many bytes.
     Unread { batch: usize, mask: Option<StatxFlags> },
     /// Entries that were read before the level was closed, and the error that ended reading.
-    Kept(Box<(Listing, io::Result<bool>)>),
+    Kept(Box<[(Listing, io::Result<bool>); 1]>),
     /// The error that ended reading.
     Error(io::Error),
 }
@@ -220,7 +221,9 @@ impl Work for Remaining {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
             let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| false);
-            self.rest = Rest::Kept(Box::new((listing.compact_copy(), read)));
+            // If memory for a copy is refused, the unused memory stays.
+            let listing = listing.compact_copy().unwrap_or(listing);
+            self.rest = try_box((listing, read)).map_or_else(|e| Rest::Error(e.into()), Rest::Kept);
         }
     }
 }
@@ -433,7 +436,7 @@ impl Walk {
             Rest::Nothing => return Ok(()),
             Rest::Error(error) => return Err(directory.error(error)),
             Rest::Kept(kept) => {
-                let (content, read) = *kept;
+                let [(content, read)] = *kept;
                 Rest::after(listing.append(remaining.end, &content, 0).and(read), 0, None)
             }
             Rest::Unread { batch, mask } => {
@@ -481,7 +484,7 @@ impl Walk {
         cursor.stack.close_excess();
         let taken = ahead.take(cursor, listing, state.can_be_directory());
         let Some((found, content)) = taken else { return Ok(false) };
-        cursor.check_loop(found.dir.as_fd())?;
+        cursor.prepare(found.dir.as_fd())?;
         self.enter(found, Some(&content)).map(|()| true)
     }
 

@@ -25,6 +25,7 @@
 //! descends into tells which directories the walk has passed.
 
 use super::{Remaining, WalkOptions};
+use crate::allocate::{try_collect, try_push};
 use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
@@ -36,7 +37,7 @@ use crate::read_dir::end_marker::EndMarker;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::time::ClockId;
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -253,19 +254,21 @@ impl Item {
 
 impl AheadChild {
     /// Returns the directories among these entries, which are at this depth.
-    fn among(listing: &Listing, range: Range<usize>, depth: usize) -> Vec<Self> {
-        let end = range.end;
-        let child = |index| {
+    fn among(listing: &Listing, range: Range<usize>, depth: usize) -> Result<Vec<Self>, Errno> {
+        let (end, mut children) = (range.end, Vec::new());
+        for index in range {
             #[cfg(test)]
             tests::LOOKED_AT.with(|count| count.set(count.get() + 1));
             let entry = listing.get(index).expect("BUG: an entry is missing");
             let state = EntryState::from_type(entry.d_type());
-            state.is_some_and(EntryState::can_be_directory).then(|| Self {
-                name: entry.name_cstr().to_owned(),
-                place: Place { depth, following_count: end - 1 - index },
-            })
-        };
-        range.filter_map(child).collect()
+            if state.is_some_and(EntryState::can_be_directory) {
+                let name = try_collect(entry.name_with_nul().iter().copied())?;
+                let name = CString::from_vec_with_nul(name).expect("BUG: a name without its NUL");
+                let place = Place { depth, following_count: end - 1 - index };
+                try_push(&mut children, Self { name, place })?;
+            }
+        }
+        Ok(children)
     }
 }
 
@@ -488,9 +491,10 @@ impl Shared {
         let read = listing.read_behind(Extent::default(), source);
         read.ok().filter(|()| !listing.is_removed())?;
         let range = if enters { 0..listing.len() } else { 0..0 };
-        let children = AheadChild::among(listing, range, place.depth + 1);
+        let children = AheadChild::among(listing, range, place.depth + 1).ok()?;
         let dir = AheadDir { fd, end_marker: *end_marker, _token: token, children };
-        Some(AheadRead { dir: Arc::new(dir), content: Box::new(listing.compact_copy()) })
+        let content = Box::new(listing.compact_copy().ok()?);
+        Some(AheadRead { dir: Arc::new(dir), content })
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, once, if calls
@@ -505,7 +509,7 @@ impl Shared {
         let index = state.list.iter().take_while(is_below).count();
         let Some(token) = self.reserve_descriptor(state, index) else { return };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
-        let children = AheadChild::among(listing, range, depth);
+        let children = AheadChild::among(listing, range, depth).unwrap_or_default();
         let parent = AheadDir { fd, end_marker: *end_marker, _token: token, children };
         if let Some(siblings) = Item::pending(Arc::new(parent)) {
             state.list.insert(index, siblings);

@@ -125,11 +125,14 @@ impl Batch {
     pub(crate) fn note(&mut self, dir: BorrowedFd<'_>, subdirs: &mut Subdirs) {
         for index in mem::replace(&mut self.noted_end, self.next)..self.next {
             let entry = self.listing.get(index).expect("BUG: an entry is missing");
-            subdirs.note(entry, |state| {
+            let noted = subdirs.note(entry, |state| {
                 let is_last = index + 1 == self.next;
                 let state = if is_last { self.updates.apply_to(state) } else { state };
                 state.resolve(dir, entry.name_cstr())
             });
+            if noted.is_err() {
+                self.error = Some(Errno::NOMEM); // the walk does not enter the entry
+            }
         }
         self.updates.clear();
     }

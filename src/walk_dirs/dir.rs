@@ -111,7 +111,8 @@ impl<'a, S> Dir<'a, S> {
     /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
     /// - Reading fails: the errors of [`Entries::next`](crate::Entries::next), and
-    ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if the buffer is refused.
+    ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if memory is refused, for the buffer or for the
+    ///   names of subdirectories, which the walk then does not enter.
     /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
     ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`. For a root of
     ///   [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.
@@ -220,8 +221,9 @@ impl<'a, S> Dir<'a, S> {
         let Self { batch, directory, end_marker, subdirs, .. } = self;
         batch.note(directory.fd, subdirs);
         let read = batch.read_rest(listing, *directory, *end_marker, subdirs.can_enter());
-        listing.iter().for_each(|entry| subdirs.note(entry, |state| state));
-        read
+        let noted = listing.iter().map(|entry| subdirs.note(entry, |state| state));
+        let noted = noted.fold(Ok(()), Result::and).map_err(|error| directory.error(error));
+        read.and(noted)
     }
 
     /// Tells the walk not to descend into any entry of this directory, except those that you [name

@@ -41,6 +41,7 @@ use crate::cursor::stack::Work;
 use crate::error::Error;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
+use rustix::io::Errno;
 use std::mem;
 
 /// The part of a tree that one thread has to walk.
@@ -68,8 +69,8 @@ pub(crate) struct LevelWork<S> {
 }
 
 impl<S> Work for LevelWork<S> {
-    fn path_by_names(&self) -> Option<PathByNames<'_>> {
-        self.shared.as_ref()?.path_by_names()
+    fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
+        self.shared.as_ref().ok_or(Errno::NOENT)?.path_by_names()
     }
 }
 

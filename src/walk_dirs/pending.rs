@@ -2,6 +2,7 @@
 //! names belong to which level, because the callers keep the offsets.
 
 use crate::cursor::entry_state::EntryState;
+use std::collections::TryReserveError;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -45,13 +46,14 @@ impl Pending {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, state: EntryState, name: &[u8]) {
+    pub(crate) fn push(&mut self, state: EntryState, name: &[u8]) -> Result<(), TryReserveError> {
         if self.bytes.capacity() - self.bytes.len() < name.len() + 2 {
-            self.bytes.reserve(MIN_GROWTH.max(name.len() + 2));
+            self.bytes.try_reserve(MIN_GROWTH.max(name.len() + 2))?;
         }
         self.bytes.push(state.0);
         self.bytes.extend_from_slice(name);
         self.bytes.push(0);
+        Ok(())
     }
 
     /// Returns the name that starts at this offset.
@@ -74,8 +76,11 @@ impl Pending {
         nul.expect("BUG: a name without its NUL") + 1
     }
 
-    pub(crate) fn copy(&self, range: Range<usize>) -> Self {
-        Self { bytes: self.bytes[range].to_vec(), ..Self::default() }
+    pub(crate) fn copy(&self, range: Range<usize>) -> Result<Self, TryReserveError> {
+        let mut copy = Self::default();
+        copy.bytes.try_reserve_exact(range.len())?;
+        copy.bytes.extend_from_slice(&self.bytes[range]);
+        Ok(copy)
     }
 
     /// Removes the finished names from `names_start` to `next_start` once they take more bytes than
@@ -98,7 +103,7 @@ mod tests {
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(EntryState::DIRECTORY, name.as_bytes());
+            pending.push(EntryState::DIRECTORY, name.as_bytes()).unwrap();
         }
         pending
     }
@@ -138,7 +143,7 @@ mod tests {
                     !first.is_empty() && second.is_empty() == (index + 1 == all.len()),
                     "{first:?} {second:?}"
                 );
-                assert_eq!(names(&pending.copy(start..half), 0..half - start), first);
+                assert_eq!(names(&pending.copy(start..half).unwrap(), 0..half - start), first);
                 start += name.len() + 2;
             }
         }

@@ -7,10 +7,12 @@
 //! then holds the parent. `Arc::into_inner` has an acquire fence, so that thread sees all that the
 //! others did.
 
+use crate::allocate::try_collect;
 use crate::cursor::reopen::{ClosedLevel, PathByNames};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
 use std::iter;
 
 /// A level that several threads walk.
@@ -45,12 +47,13 @@ impl<S> SharedLevel<S> {
     }
 
     /// Returns the path by names to this level: its start, and the levels on it.
-    pub(crate) fn path_by_names(&self) -> Option<PathByNames<'_>> {
-        let mut levels: Vec<_> =
-            iter::successors(Some(self), |level| level.parent.as_deref()).collect();
-        let root = levels.pop()?;
-        let levels = levels.into_iter().rev().map(|level| level.level).collect();
-        Some((root.root.as_ref()?.as_fd(), root.level.bounds, levels))
+    pub(crate) fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
+        let levels = iter::successors(Some(self), |level| level.parent.as_deref());
+        let mut levels = try_collect(levels)?;
+        let root = levels.pop().expect("BUG: not even the level itself");
+        let dir = root.root.as_ref().ok_or(Errno::NOENT)?;
+        let levels = try_collect(levels.into_iter().rev().map(|level| level.level))?;
+        Ok((dir.as_fd(), root.level.bounds, levels))
     }
 
     /// Returns a clone of the parent's state.

@@ -55,19 +55,21 @@ impl Subdirs {
         self.candidates == Candidates::Yielded
     }
 
-    /// Notes an entry, if it is entered in the state that `update` returns.
+    /// Notes an entry, if it is entered in the state that `update` returns. Fails if memory for its
+    /// name is refused.
     #[inline]
     pub(crate) fn note(
         &mut self,
         entry: ListedEntry<'_>,
         update: impl FnOnce(EntryState) -> EntryState,
-    ) {
+    ) -> io::Result<()> {
         if let (Some(state), true) = (EntryState::from_type(entry.d_type()), self.needs_rest()) {
             let state = update(state).with_request(self.request);
             if state.is_entered() {
-                self.pending.push(state, entry.name());
+                self.pending.push(state, entry.name())?;
             }
         }
+        Ok(())
     }
 
     /// Removes all names of the current directory. From now on the walk enters only those that the
@@ -99,7 +101,7 @@ impl Subdirs {
         match self.candidates {
             Candidates::None => Ok(false),
             Candidates::Named => {
-                self.pending.push(state, name);
+                self.pending.push(state, name)?;
                 Ok(true)
             }
             Candidates::Yielded => {

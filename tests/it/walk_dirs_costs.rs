@@ -104,7 +104,8 @@ fn files_take_the_memory_of_a_batch() {
 #[test]
 fn walk_takes_the_documented_memory() {
     const LEVELS: usize = 2000;
-    const PATH: usize = grown(LEVELS * "m/".len(), 1);
+    const NAME: usize = grown(4097, 1); // the path has room for a name
+    const PATH: usize = grown(LEVELS * "m/".len(), 1) + NAME;
     const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);
     const ALL_LEVELS: usize = grown(LEVELS, 112);
     const ANCESTORS: usize = grown(LEVELS, 32);
@@ -135,7 +136,7 @@ fn walk_takes_the_documented_memory() {
             |at, count| tree::wide(at, count, 8),
             32,
             false,
-            grown(LEVELS * (8 + 2), 1),
+            grown(LEVELS * (8 + 2), 1) + NAME,
         ),
         ("a comb", tree::comb, LEVELS, false, PATH + NAMES + ALL_LEVELS),
         ("a comb, few open", tree::comb, 32, false, PATH + NAMES + ALL_LEVELS),

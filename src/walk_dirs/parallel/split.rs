@@ -89,6 +89,7 @@ impl<S: Clone> Part<S> {
         }
         let state = level.remaining.state.clone();
         let root_state = self.root_state.clone();
+        let pending = self.subdirs.pending.copy(names.start..end).ok()?;
         let work = LevelWork::new(0, state);
         let mut cursor = self.cursor.split_off_level(index, work)?;
         // From now on the last thread at the level makes the second visit.
@@ -99,7 +100,7 @@ impl<S: Clone> Part<S> {
         self.cursor.stack.levels[index].remaining.next_start = end;
         let mut part =
             Self { cursor, ..Self::new(self.cursor.options, root_state, self.batch.another()) };
-        part.subdirs.pending = self.subdirs.pending.copy(names.start..end);
+        part.subdirs.pending = pending;
         Some(part)
     }
 

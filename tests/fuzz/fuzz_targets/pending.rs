@@ -62,7 +62,7 @@ fn check(data: &[u8]) {
             1 if next_start < pending.len() => {
                 let range = next_start..pending.len();
                 let end = pending.part_end(range.clone(), 2 + usize::from(how >> 4));
-                let mut parts = names(&pending.copy(range.start..end), 0);
+                let mut parts = names(&pending.copy(range.start..end).unwrap(), 0);
                 assert!(!parts.is_empty());
                 parts.append(&mut names(&pending, end));
                 assert_eq!(parts, model);
@@ -72,7 +72,7 @@ fn check(data: &[u8]) {
                 model.clear();
             }
             _ => {
-                pending.push(EntryState(how), name);
+                pending.push(EntryState(how), name).unwrap();
                 model.push_back((how, name.to_vec()));
             }
         }
