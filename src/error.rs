@@ -19,8 +19,8 @@ use std::{fmt, io};
 ///
 /// `{}` and `{:?}` both print `path: cause`, or the cause alone if there is no path; for a loop of
 /// symbolic links, `path: leads back to ancestor`. The text is all there is to say: print neither
-/// part again. [`source`](std::error::Error::source) returns `None`, so a chain of errors has the
-/// cause once.
+/// part again. A chain of errors has the cause once, because
+/// [`source`](std::error::Error::source) returns `None`.
 ///
 /// An error of this crate is safe to print to a terminal. Paths are escaped like by `{:?}`: control
 /// characters, `"`, `\`, and bytes that are not UTF-8. The text of a cause that you pass to

@@ -84,7 +84,7 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 /// no allocation, while a new listing takes 54 KiB, filled with zeros. An entry takes about 50
 /// bytes, more if its name is long, and the memory doubles when it grows.
 ///
-/// Batches begin at 32 KiB and grow up to 1 MiB, so a FUSE server gets few requests.
+/// Batches begin at 32 KiB and grow up to 1 MiB, for which a FUSE server gets few requests.
 #[doc(alias("scandir", "listdir", "sort"))]
 #[derive(Default)]
 pub struct Listing {
@@ -183,7 +183,7 @@ pub enum Order {
     /// `a-b`, `a.b`, `a/`, `ab`.
     ///
     /// A [`Walk`](crate::Walk) in this order yields files by the bytes of their paths, like git's
-    /// index. git's trees have it, too, but count a submodule as a file. `find | LC_ALL=C sort`
+    /// index. git's trees have it as well, but count a submodule as a file. `find | LC_ALL=C sort`
     /// differs, because it puts the directory `a` before `a-b`.
     ///
     /// A symbolic link compares like a file, even if a walk [follows](crate::WalkEntry::follow) it,
@@ -295,7 +295,7 @@ impl Listing {
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
     /// - The errors of [`open`](crate::open()): the descriptor is at the end, and the directory can
     ///   be neither opened again nor rewound. Many servers of FUSE and 9p can rewind, but cannot be
-    ///   trusted to, so there `EMFILE` and `ENFILE` are errors, too.
+    ///   trusted to. There, `EMFILE` and `ENFILE` are errors as well.
     /// - In [`Order::Path`], the first error of [`Entry::file_type`](crate::Entry::file_type), with
     ///   the path of the entry, unless that is [gone](Error::is_gone). The whole directory has been
     ///   read then. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted

@@ -630,7 +630,7 @@ impl WalkOptions {
         /// while a btrfs subvolume, which is not a mount, is entered. `find -xdev`, which compares
         /// `st_dev`, does the opposite in both cases, and a walk before Linux 5.8 may do so.
         ///
-        /// A file can be a mount point, too, as in most containers. It is yielded like any other
+        /// A file can be a mount point as well, as in most containers. It is yielded like any other
         /// file, and its [`stat`](crate::Entry::stat) and [`open`](crate::Entry::open) act on what
         /// is mounted there. To recognise mount points of both kinds:
         ///

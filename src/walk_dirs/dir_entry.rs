@@ -94,7 +94,7 @@ impl<'a> DirEntry<'a> {
     /// - `ELOOP`: the link points back to the root, or to a directory on the path to the link,
     ///   which [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns. Below a followed
     ///   link, any directory that is already on the path causes it. A link that points only to
-    ///   other links does, too, but then there is no such directory.
+    ///   other links does so as well, but then there is no such directory.
     /// - `EACCES` or another error: the walk cannot tell whether the link makes a loop, because a
     ///   directory above it can no longer be searched, or a server does not answer. It is not
     ///   entered, even if the target can be read.

@@ -111,7 +111,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///
 /// A directory that fits into the buffer takes four system calls: `openat2`, two `getdents64`, and
 /// `close`. On ext4, tmpfs (Linux 6.14), sysfs and cgroup2, which mark the last entry, it takes
-/// three; btrfs marks it, too, but needs an `lseek`.
+/// three. btrfs marks it as well, but needs an `lseek`.
 ///
 /// A walk keeps its buffer, its path, and the names of the directories still to be entered, and
 /// until a directory ends, of its links and its entries of unknown type. Once this memory has
@@ -386,7 +386,7 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// Only a directory that is [lost](crate::WalkOptions::max_open) has no second visit. On
     /// several threads, the second visit begins when the second visits of all directories below
-    /// have ended, so the last one of all sees everything that the closures wrote.
+    /// have ended. The last one of all sees everything that the closures wrote.
     ///
     /// A root that you pass as a path is opened through its parent, whose descriptor stays open
     /// until the next root begins or the walk is dropped. After `None`, that file system is still
