@@ -11,7 +11,6 @@
 //!
 //! The example shows second visits, and a state that each directory passes down.
 
-use lendir::rustix::fs::{AtFlags, CWD, FileType as RawType, Statx, StatxFlags, statx};
 use lendir::rustix::io::Errno;
 use lendir::{Error, FileType, WalkDirs};
 use std::collections::HashSet;
@@ -19,6 +18,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -69,8 +69,8 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
             while let Some(mut dir) = walk.next_or_report(|error| du.error(&error)) {
                 if !dir.is_second_visit() {
                     let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
-                    let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
-                        Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
+                    let mut blocks = match dir.metadata() {
+                        Ok(found) if du.is_new((found.dev(), found.ino())) => found.blocks(),
                         Ok(_) => {
                             dir.skip_subdirs();
                             continue;
@@ -84,9 +84,11 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
                         if matches!(entry.file_type(), Ok(FileType::Directory)) {
                             continue; // its size is added when it is visited
                         }
-                        match entry.statx(StatxFlags::BASIC_STATS) {
-                            Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => {
-                                blocks = blocks.saturating_add(stat.stx_blocks);
+                        match entry.metadata() {
+                            Ok(found)
+                                if du.is_new_file(found.nlink(), (found.dev(), found.ino())) =>
+                            {
+                                blocks = blocks.saturating_add(found.blocks());
                             }
                             Ok(_) => {}
                             Err(error) => complain(error),
@@ -113,25 +115,27 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 struct Du {
     is_terminal: bool,
     out: Mutex<BufWriter<Stdout>>,
-    seen: Mutex<HashSet<(u32, u32, u64)>>,
+    /// The device and the inode number of what must not count again.
+    seen: Mutex<HashSet<(u64, u64)>>,
 }
 
 impl Du {
-    fn is_new(&self, stat: &Statx) -> bool {
-        self.seen.lock().unwrap().insert((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
+    fn is_new(&self, id: (u64, u64)) -> bool {
+        self.seen.lock().unwrap().insert(id)
+    }
+
+    fn is_new_file(&self, nlink: u64, id: (u64, u64)) -> bool {
+        nlink == 1 || self.is_new(id)
     }
 
     /// Prints a root that is a file, and reports any other error. If printing fails, `flush`
     /// returns the error.
     fn error(&self, error: &Error) {
-        let query =
-            |root| statx(CWD, root, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
-        let is_file = |stat: &Statx| !RawType::from_raw_mode(stat.stx_mode.into()).is_dir();
         let root = error.path().filter(|_| error.is_root());
-        match root.and_then(|root| Some((root, query(root)?))) {
-            Some((root, stat)) if is_file(&stat) => {
-                if stat.stx_nlink == 1 || self.is_new(&stat) {
-                    let _ = self.print(stat.stx_blocks, root);
+        match root.and_then(|root| Some((root, root.symlink_metadata().ok()?))) {
+            Some((root, found)) if !found.is_dir() => {
+                if self.is_new_file(found.nlink(), (found.dev(), found.ino())) {
+                    let _ = self.print(found.blocks(), root);
                 }
             }
             _ => complain(error),

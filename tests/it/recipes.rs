@@ -1,6 +1,7 @@
 //! Runs the programs of `src/recipes.md`, which read `src` in the current directory. A file in
 //! `tests/recipes` belongs to the recipe of its name: its `test` calls the recipe's functions.
 
+use crate::examples::STATX_REFUSED;
 use crate::fixture::{has_gnu, run, run_unprivileged};
 use crate::machine::{can_trace, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
@@ -150,9 +151,18 @@ fn sums_count_each_file_once_as_du_does() {
     let du = run(du.args(["--block-size=1", "src"]).current_dir(tree.path()));
     let expected: Vec<_> = lines(&du)[0].iter().map(|line| line.replace('\t', " ")).collect();
     for title in ["Add up sizes on one thread", "Add up sizes on all cores"] {
-        let output = run(&mut recipe(title, tree.path()));
-        let sums: Vec<_> = lines(&output)[0].iter().map(|line| line.replace('"', "")).collect();
-        assert_eq!(sums, expected, "{title}");
+        let mut commands = vec![recipe(title, tree.path())];
+        if can_trace(TEST) {
+            commands.extend(STATX_REFUSED.map(|inject| {
+                let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject];
+                under(&strace, title, tree.path())
+            }));
+        }
+        for mut command in commands {
+            let output = run(&mut command);
+            let sums: Vec<_> = lines(&output)[0].iter().map(|line| line.replace('"', "")).collect();
+            assert_eq!(sums, expected, "{command:?}");
+        }
     }
 }
 
@@ -167,7 +177,7 @@ fn sum_of_absurd_blocks_stays_large() {
     // A `struct statx` up to `stx_blocks`, of a file with one link.
     let statx = "ff0f0000001000000000000000000000010000000000000000000000a4810000";
     let statx = format!("{statx}01000000000000000100000000000000ffffffffffffffff");
-    let inject = format!("inject=statx:poke_exit=@arg5={statx}:when=2+");
+    let inject = format!("inject=statx:poke_exit=@arg5={statx}:when=4+");
     let tree = Tree::of(&["src/d/b", "src/d/c"]);
     let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject];
     let output = run(&mut under(&strace, "Add up sizes on all cores", tree.path()));
