@@ -121,7 +121,6 @@ fn tree_is_drawn_although_names_are_left_out() {
 fn recipe_functions_hold_what_they_promise() {
     for (title, paths) in [
         ("Serve a directory in pages", &["src/"][..]),
-        ("Convert a time to `SystemTime`", &[]),
         ("List a tree in pages", &["src/a/locked/", "src/a.txt", "src/a/b", "src/b/c/d", "src/b0"]),
         ("Open a file later", &["src/a/file", "outside/file"]),
         ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
