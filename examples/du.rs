@@ -2,8 +2,8 @@
 //! `du [-s] [-j N] [PATH]...`. PATH is `.` by default. With `-s`, it prints only the sum of each
 //! PATH.
 //!
-//! A file with several links counts once, and so does a directory that is below two PATHs or
-//! mounts.
+//! A file with several links counts once, and so does a file or directory below two PATHs, or a
+//! directory below two mounts. With several PATHs, the program therefore remembers every file.
 //!
 //! N is the number of threads. The default is 0, which means one thread for each core, but at least
 //! 8. With several threads, the order of the lines varies, and so does the directory in which a
@@ -56,6 +56,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
     let du = Du {
+        has_many_roots: paths.len() > 1,
         is_terminal: io::stdout().is_terminal(),
         out: BufWriter::new(io::stdout()).into(),
         seen: Mutex::default(),
@@ -113,6 +114,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 }
 
 struct Du {
+    has_many_roots: bool,
     is_terminal: bool,
     out: Mutex<BufWriter<Stdout>>,
     /// The device and the inode number of what must not count again.
@@ -125,7 +127,7 @@ impl Du {
     }
 
     fn is_new_file(&self, nlink: u64, id: (u64, u64)) -> bool {
-        nlink == 1 || self.is_new(id)
+        nlink == 1 && !self.has_many_roots || self.is_new(id)
     }
 
     /// Prints a root that is a file, and reports any other error. If printing fails, `flush`

@@ -291,6 +291,10 @@ fn du_adds_up_the_subtree() {
         check("du", tree.path(), &["-j", threads, "-s", "a", "a"], &[&a], 0);
         check("du", tree.path(), &["-j", threads, "a/file", "a/link"], &roots, 0);
     }
+    let without_file: Vec<_> = all.into_iter().filter(|path| *path != "a/file").collect();
+    let lines = [roots[0].clone(), line(&without_file, "a")];
+    check("du", tree.path(), &["-j", "1", "-s", "a/file", "a"], &lines, 0);
+    check("du", tree.path(), &["-j", "1", "-s", "a", "a/file"], &[&a], 0);
     if can_trace("du_adds_up_the_subtree") {
         for inject in STATX_REFUSED {
             let outcome = run_with_faults("du", &["-s", "a"], &tree, &["-e", inject]);
