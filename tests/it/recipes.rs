@@ -205,12 +205,15 @@ fn progress_rises_to_its_end() {
         tree::comb(&at.join("src"), 40);
     });
     chmod(tree.path().join("src/locked"), 0);
-    let output = run_unprivileged(&mut recipe("Show progress", tree.path()));
-    let shown = String::from_utf8(output.stderr).unwrap();
-    let numbers = shown.split(['\r', '\n']).filter_map(|text| text.strip_suffix(" %"));
-    let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
-    assert!(numbers.len() > 3 && numbers.is_sorted() && numbers.last() == Some(&100), "{shown:?}");
-    assert!(output.status.success() && output.stdout.ends_with(b" entries\n"));
+    for title in ["Show progress", "test Show progress"] {
+        let output = run_unprivileged(&mut recipe(title, tree.path()));
+        let shown = String::from_utf8(output.stderr).unwrap();
+        let numbers = shown.split(['\r', '\n']).filter_map(|text| text.strip_suffix(" %"));
+        let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
+        let is_last = numbers.last() == Some(&100);
+        assert!(numbers.len() > 3 && numbers.is_sorted() && is_last, "{title}: {shown:?}");
+        assert!(output.status.success() && output.stdout.ends_with(b" entries\n"), "{title}");
+    }
 }
 
 #[test]
