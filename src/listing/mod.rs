@@ -84,7 +84,7 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 /// no allocation, while a new listing takes 54 KiB, filled with zeros. An entry takes about 50
 /// bytes, more if its name is long, and the memory doubles when it grows.
 ///
-/// Batches begin at 32 KiB and grow up to 1 MiB, for which a FUSE server gets few requests.
+/// Batches begin at 32 KiB and grow up to 1 MiB, which saves requests to a FUSE server.
 #[doc(alias("scandir", "listdir", "sort"))]
 #[derive(Default)]
 pub struct Listing {

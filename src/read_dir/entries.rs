@@ -248,7 +248,7 @@ impl<'a> Entries<'a> {
     /// Returns the descriptor of the directory, for `*at` calls.
     ///
     /// Do not read the directory through it: that moves the position that [`next`](Self::next)
-    /// reads from. This is why `Entries` does not implement [`AsFd`].
+    /// reads from. This is why `Entries` does not implement `AsFd`.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

@@ -127,8 +127,8 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// still yields each entry that stays [exactly once](crate#what-the-kernel-promises). In the
 /// kernel's order, though, the directory is still being read, and these loops are not safe there:
 ///
-/// - **Renaming, moving or making entries.** The walk may meet them again, without end on ext4 and
-///   xfs.
+/// - **Renaming, moving or making entries.** The walk may meet them again, or never end: ext4 and
+///   xfs [do so](crate#what-the-kernel-promises).
 /// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left: each
 ///   removal hides an entry from the second batch on.
 ///

@@ -107,6 +107,9 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// it before it goes on. Such an entry is passed over without an error if it is gone, or turns out
 /// not to be a directory.
 ///
+/// [`Walk`](crate::Walk#loops-that-change-the-tree) says which loops may change the tree that they
+/// list. Here, [`Dir::read_into`] does what sorting does there.
+///
 /// # Performance
 ///
 /// A directory that fits into the buffer takes four system calls: `openat2`, two `getdents64`, and
