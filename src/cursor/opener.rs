@@ -78,7 +78,7 @@ pub(crate) struct OpenDir {
 }
 
 impl OpenDir {
-    /// Opens a directory by `open`, which takes additional flags. If that can be read, `query` asks
+    /// Opens a directory by `open`, which takes extra flags. If that can be read, `query` asks
     /// for its end marker.
     fn open(
         open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,

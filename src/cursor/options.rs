@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Whether directories are visited a second time. Then the directory that contains a root stays
     /// open, so that the caller can remove the root from it. A `Walk` has no second visits.
     pub(crate) second_visits: bool,
-    /// The additional flags with which a directory is opened for reading: `O_NOATIME` or none.
+    /// The extra flags with which a directory is opened for reading: `O_NOATIME` or none.
     pub(crate) flags: OFlags,
 }
 

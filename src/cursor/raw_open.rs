@@ -15,14 +15,14 @@ pub(crate) use crate::open::{DIRECTORY, at, lacks_descriptor};
 /// an old kernel with `ELOOP`.
 pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
-/// Opens `name` in `dir` in the same way as [`at`], but for `*at` calls and `..` only. This needs
+/// Opens `name` in `dir` like [`at`], but for `*at` calls and `..` only. This needs
 /// no permission to read the directory.
 pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     at(dir, name, flags.union(OFlags::PATH))
 }
 
-/// Opens a directory that was open before, in the same way as [`at`]. If the process no longer has
-/// permission to read it, opens it in the same way as [`path_at`].
+/// Opens a directory that was open before, like [`at`]. If the process no longer has
+/// permission to read it, opens it like [`path_at`].
 pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     match at(dir, name, flags) {
         Err(Errno::ACCESS) => path_at(dir, name, flags),
@@ -30,7 +30,7 @@ pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Resul
     }
 }
 
-/// Opens `name` in `dir` in the same way as [`at`] with [`NOFOLLOW`] and `extra`, but returns
+/// Opens `name` in `dir` like [`at`] with [`NOFOLLOW`] and `extra`, but returns
 /// `EXDEV` for a mount point. Returns `ENOSYS` before Linux 5.6.
 #[inline]
 pub(crate) fn below_on_mount(

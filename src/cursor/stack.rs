@@ -157,7 +157,7 @@ impl<T: Work> Stack<T> {
         self.levels.len() + 1 - self.closed_end_index
     }
 
-    /// Closes a level if no further one may be open, because a directory is about to be opened.
+    /// Closes a level if no other one may be open, because a directory is about to be opened.
     #[inline]
     pub(crate) fn close_excess(&mut self) {
         if self.open_count() >= self.limit {

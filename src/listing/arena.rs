@@ -52,7 +52,7 @@ pub(crate) struct Answer {
 
 /// The least size of the memory that a batch is read into.
 pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
-/// The size of the first batch of a directory. Each further batch is twice as large, so a server
+/// The size of the first batch of a directory. Each later batch is twice as large, so a server
 /// gets few requests.
 pub(crate) const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
 /// The size of the largest batches.

@@ -139,9 +139,9 @@ fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     any_tied
 }
 
-/// Sorts any number of spans in the same way as [`sort_by_rank`]. The shared bits of the keys are
+/// Sorts any number of spans like [`sort_by_rank`]. The shared bits of the keys are
 /// shifted out, and then the index of each span replaces the lowest bits of its key. So spans whose
-/// keys differ only in these bits tie, too.
+/// keys differ only in these bits tie as well.
 #[inline(never)]
 fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
     let index_mask = (spans.len() as u64).next_power_of_two() - 1;

@@ -12,8 +12,8 @@ use std::panic::AssertUnwindSafe;
 
 /// The queue of parts of type `W`.
 pub(crate) struct WorkQueue<W> {
-    /// The number of additional parts that threads would pop, idle ones or new ones; 1 if the walk
-    /// is over. It is a hint: the exact numbers are under the lock.
+    /// The number of parts that idle and new threads would pop; 1 if the walk is over. It is a hint:
+    /// the exact numbers are under the lock.
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
@@ -127,7 +127,7 @@ impl<W> WorkQueue<W> {
         part
     }
 
-    /// Allows this number of additional threads to be started.
+    /// Allows so many more threads to be started.
     pub(crate) fn add_threads(&self, threads: usize) {
         let mut state = self.lock();
         state.unstarted += threads;

@@ -101,7 +101,7 @@ impl<S: Clone + Send> Worker<'_, S> {
         self.index
     }
 
-    /// Opens the next directory, in the same way as [`Part::advance`]. Splits off a part for each
+    /// Opens the next directory, like [`Part::advance`]. Splits off a part for each
     /// thread that waits, and takes a part of another thread once nothing is pending here.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
