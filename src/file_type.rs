@@ -17,7 +17,7 @@ use rustix::fs::FileType as RawType;
 ///         FileType::Symlink => "@",
 ///         _ => "",
 ///     };
-///     println!("{:?}{mark}", entry.name_os());
+///     println!("{:?}{mark}", entry.file_name());
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```

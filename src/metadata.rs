@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// while let Some(entry) = dir.next()? {
 ///     let metadata = entry.metadata()?;
 ///     if metadata.is_file() && metadata.modified()? > day_ago {
-///         println!("{:8} {:?}", metadata.len(), entry.name_os());
+///         println!("{:8} {:?}", metadata.len(), entry.file_name());
 ///     }
 /// }
 /// # Ok::<(), std::io::Error>(())
