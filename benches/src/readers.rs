@@ -145,10 +145,9 @@ impl Reader for NotReused<'_> {
     }
 }
 
-/// Returns a contender that reads into a `Listing`.
+/// Returns a contender that reads into a `Listing`, which sorts.
 pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
-    let answer = if listing.order() == Order::Unsorted { Answer::Names } else { Answer::Sorted };
-    Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
+    Contender::reading(name, dir.oracle(Answer::Sorted), Listed { dir, listing })
 }
 
 struct Listed<'a> {
@@ -385,7 +384,8 @@ pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
 
 /// Returns the parts of a sorted reading: a listing without a sort, and only reading.
 pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
-    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Unsorted));
+    let listing = Listed { dir, listing: Listing::with_order(Order::Unsorted) };
+    let listing = Contender::reading("lendir, not sorted", dir.oracle(Answer::Names), listing);
     [listing, lendir(dir).named("lendir, only read")]
 }
 

@@ -29,7 +29,6 @@ use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
-use std::ops::Index;
 use std::path::Path;
 use std::{io, mem};
 
@@ -86,7 +85,6 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 ///
 /// Batches begin at 32 KiB and grow up to 1 MiB, which saves requests to a FUSE server.
 #[doc(alias("scandir", "listdir", "sort"))]
-#[derive(Default)]
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
@@ -96,7 +94,7 @@ pub struct Listing {
     spans: Vec<Span>,
     /// The memory in which the sort keeps its keys. Empty in [`Order::Unsorted`].
     keys: Vec<u64>,
-    order: Order,
+    pub(crate) order: Order,
     /// The metadata to query of each entry right after its batch.
     pub(crate) mask: Option<StatxFlags>,
     /// The first error of a query that [`Order::Path`] needs.
@@ -168,7 +166,7 @@ impl<'a> Source<'a> {
 /// let first = walk.next()?;
 /// # Ok::<(), lendir::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
     /// Sorts by the bytes of the names, like `LC_ALL=C ls`: `ab` before `abc`. A [`Listing`] does
@@ -177,7 +175,6 @@ pub enum Order {
     /// A [`Walk`](crate::Walk) in this order yields a tree in the order of
     /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on
     /// [`relative_path`](crate::WalkEntry::relative_path).
-    #[default]
     Bytes,
     /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end:
     /// `a-b`, `a.b`, `a/`, `ab`.
@@ -201,12 +198,21 @@ impl Listing {
     /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before it
     /// reads.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_order(Order::Bytes)
     }
 
     /// Creates an empty listing that sorts by `order`.
     pub fn with_order(order: Order) -> Self {
-        Self { order, ..Self::default() }
+        Self {
+            arena: Arena::default(),
+            records_end: 0,
+            spans: Vec::new(),
+            keys: Vec::new(),
+            order,
+            mask: None,
+            type_error: None,
+            phase: Phase::default(),
+        }
     }
 
     /// Queries the metadata of each entry while the directory is read, so that [`Entry::statx`]
@@ -575,11 +581,6 @@ impl Listing {
         }
     }
 
-    /// Returns the order in which the listing sorts.
-    pub fn order(&self) -> Order {
-        self.order
-    }
-
     /// Tells whether the directory was removed before or while it was read, so that some of its
     /// entries may be missing: see [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
@@ -699,7 +700,7 @@ impl Listing {
     }
 
     /// Removes all entries and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.truncate(Extent::default());
     }
 }
@@ -733,13 +734,10 @@ impl<'a> IntoIterator for &'a Listing {
     }
 }
 
-/// The name of the entry at this index. [`Listing::get`] returns the entry.
-impl Index<usize> for Listing {
-    type Output = [u8];
-
-    #[inline]
-    fn index(&self, index: usize) -> &[u8] {
-        self.spans[index].name(&self.arena.memory)
+/// Same as [`Listing::new`].
+impl Default for Listing {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

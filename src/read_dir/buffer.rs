@@ -51,11 +51,6 @@ impl Buffer {
 
     /// Creates a buffer of `bytes` bytes, but not less than [`MIN_CAPACITY`](Self::MIN_CAPACITY),
     /// nor more than `i32::MAX`, above which `getdents64` answers `EINVAL`.
-    ///
-    /// ```
-    /// assert_eq!(lendir::Buffer::with_capacity(1024 * 1024).capacity(), 1024 * 1024);
-    /// assert_eq!(lendir::Buffer::with_capacity(0).capacity(), lendir::Buffer::MIN_CAPACITY);
-    /// ```
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Box::new_uninit_slice(Self::clamp(bytes)).into_vec())
     }
@@ -63,11 +58,6 @@ impl Buffer {
     /// Returns the capacity nearest to `bytes` bytes.
     pub(crate) fn clamp(bytes: usize) -> usize {
         bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)
-    }
-
-    /// Returns the capacity in bytes.
-    pub fn capacity(&self) -> usize {
-        self.0.len()
     }
 
     /// Returns the memory for the kernel to write to.
@@ -83,4 +73,4 @@ impl Default for Buffer {
     }
 }
 
-debug!(Buffer, |buffer| capacity: buffer.capacity());
+debug!(Buffer, |buffer| capacity: buffer.0.len());

@@ -519,7 +519,7 @@ impl Walk {
         }
         let result = match content {
             Some(content) => listing.append(above, content, 0),
-            None if ahead.is_none() && listing.order() == Order::Unsorted => {
+            None if ahead.is_none() && listing.order == Order::Unsorted => {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);
                 let read = listing.read_part(source, FIRST_BATCH);

@@ -5,8 +5,6 @@ use super::dir_entry::DirEntry;
 use super::part::{LevelWork, Part};
 use super::subdirs::Subdirs;
 use crate::cursor::Cursor;
-use crate::cursor::entry_state::EntryState;
-use crate::cursor::links::Links;
 use crate::cursor::opener::last_component_start;
 use crate::cursor::stack::Level;
 use crate::error::Error;
@@ -43,8 +41,7 @@ use std::{fmt, io};
 /// leaves out all.
 ///
 /// You can also name them yourself. After `skip_subdirs`, the walk enters exactly the names that
-/// you pass to [`enter_name`](Self::enter_name) and [`follow_name`](Self::follow_name), in that
-/// order. Sometimes the choice depends on what else is in the directory, such as an ignore file.
+/// you pass to [`enter_name`](Self::enter_name), in that order. Sometimes the choice depends on what else is in the directory, such as an ignore file.
 /// Read everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then name what
 /// you want.
 pub struct Dir<'a, S = ()> {
@@ -57,7 +54,6 @@ pub struct Dir<'a, S = ()> {
     state: &'a mut S,
     /// The path of the directory, with its NUL.
     path: &'a [u8],
-    links: &'a Links,
     subdirs: &'a mut Subdirs,
 }
 
@@ -66,7 +62,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(crate) fn visit(part: &'a mut Part<S>) -> Self {
         let Part { cursor, subdirs, batch, .. } = part;
-        let Cursor { options, root_parent, stack, links, path, unreadable, .. } = cursor;
+        let Cursor { options, root_parent, stack, path, unreadable, .. } = cursor;
         let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
         let bounds = top.bounds;
         let is_second_visit = top.remaining.is_second_visit;
@@ -91,7 +87,6 @@ impl<'a, S> Dir<'a, S> {
             is_second_visit,
             state,
             path: path.as_bytes_with_nul(),
-            links,
             subdirs,
         }
     }
@@ -284,37 +279,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
-        let state = self.subdirs.named_state();
-        self.name_subdir(state, name.as_ref())
-    }
-
-    /// Tells the walk to descend into the entry `name` even if it is a symbolic link, after
-    /// [`skip_subdirs`](Self::skip_subdirs).
-    ///
-    /// It is like [`enter_name`](Self::enter_name), but a link is followed, and an entry that is
-    /// gone, or is neither a directory nor a link to one, is not an error. [`DirEntry::follow`]
-    /// says what a followed link can do.
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
-    /// if let Some(mut dir) = walk.next()? {
-    ///     dir.skip_subdirs();
-    ///     dir.follow_name("lo")?; // a link to the directory of this device
-    /// }
-    /// # assert!(walk.next()?.is_some_and(|dir| dir.is_followed_link()));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`DirEntry::follow`], and of [`enter_name`](Self::enter_name) except `ENOENT`
-    /// and `ENOTDIR`.
-    pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
-        self.name_subdir(EntryState::NAMED_FOLLOWED, name.as_ref())
-    }
-
-    fn name_subdir(&mut self, state: EntryState, name: &[u8]) -> Result<bool, Error> {
-        self.subdirs.name(state, name).map_err(|error| self.wrap_error_at(name, error))
+        let name = name.as_ref();
+        self.subdirs.name(name).map_err(|error| self.wrap_error_at(name, error))
     }
 
     /// Borrows the state that the walk hands down the tree: see
@@ -389,13 +355,6 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
-    }
-
-    /// Tells whether the walk entered this directory through a symbolic link that you told it to
-    /// follow. A root is never one.
-    #[doc(alias = "is_link")]
-    pub fn is_followed_link(&self) -> bool {
-        self.links.target(self.depth()).is_some()
     }
 
     /// Returns the descriptor of this directory, for `*at` calls on its entries and for calls on

@@ -79,9 +79,9 @@ impl<'a> DirEntry<'a> {
     /// only cancels an earlier [`skip_subtree`](Self::skip_subtree).
     ///
     /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
-    /// decides where it points. To limit this, check the directory before you read it: `if
-    /// dir.is_followed_link() && !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links
-    /// below it are not followed unless you call `follow` for them as well.
+    /// decides where it points. To limit this, check each directory before you read it: `if
+    /// !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links below it are not followed
+    /// unless you call `follow` for them as well.
     ///
     /// **Links multiply the work** even without a loop: eighteen directories, each with two links
     /// to the next, make half a million visits. [`max_depth`](crate::WalkOptions::max_depth) bounds

@@ -82,17 +82,9 @@ impl Subdirs {
         }
     }
 
-    /// Returns the state of a name that the caller wants to be entered.
-    pub(crate) fn named_state(&self) -> EntryState {
-        match self.request {
-            EntryState::FOLLOWED => EntryState::NAMED_FOLLOWED,
-            _ => EntryState::NAMED_DIRECTORY,
-        }
-    }
-
     /// Pushes a name that the caller wants to be entered. Returns `false` where nothing can be
     /// entered, and an error without [`skip_all`](Self::skip_all) or if no entry has such a name.
-    pub(crate) fn name(&mut self, state: EntryState, name: &[u8]) -> io::Result<bool> {
+    pub(crate) fn name(&mut self, name: &[u8]) -> io::Result<bool> {
         let is_invalid =
             matches!(name, b"" | b"." | b"..") || name.contains(&0) || name.contains(&b'/');
         if is_invalid {
@@ -101,6 +93,10 @@ impl Subdirs {
         match self.candidates {
             Candidates::None => Ok(false),
             Candidates::Named => {
+                let state = match self.request {
+                    EntryState::FOLLOWED => EntryState::NAMED_FOLLOWED,
+                    _ => EntryState::NAMED_DIRECTORY,
+                };
                 self.pending.push(state, name)?;
                 Ok(true)
             }

@@ -1,5 +1,5 @@
-//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, and the
-//! return from their targets.
+//! Symbolic links that the caller follows by `follow`, or the walk by `follow_links`, and the return
+//! from their targets.
 
 use crate::support::machine::{runs_long, watchdog};
 use crate::support::options::{PLAIN, POST, TestOptions};
@@ -10,7 +10,7 @@ use crate::support::tree::{self, Tree};
 use crate::support::visits::{
     Visit, What, assert_nothing_is_lost_silently, errors, expected_visits, in_one_order,
 };
-use lendir::WalkDirs;
+use lendir::{WalkDirs, WalkDirsOptions};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -30,8 +30,13 @@ fn requests(options: TestOptions) -> Requests {
     options.requests().about(About::Follow)
 }
 
+/// Returns a builder of a walk that follows the links that such a caller names.
+fn build(options: TestOptions) -> WalkDirsOptions {
+    options.build().follow_links(options.is_sorted)
+}
+
 fn follow_all(options: TestOptions, root: &Path) -> Vec<Visit> {
-    collect_visits(&mut options.build().open(root).unwrap(), |_| requests(options))
+    collect_visits(&mut build(options).open(root).unwrap(), |_| requests(options))
 }
 
 fn follow_with_std(options: TestOptions, root: &Path) -> Vec<Visit> {
@@ -56,7 +61,7 @@ fn followed_links_agree_with_std() {
             let visits = collect_visits(&mut by_option, |_| options.requests());
             assert_eq!(visits, expected, "seed {seed}, {options:?}, by option");
             for threads in [2, 8] {
-                let walk = options.build().open(&root).unwrap();
+                let walk = build(options).open(&root).unwrap();
                 let parts = walk
                     .run_parallel(threads, |worker| collect_visits(worker, |_| requests(options)));
                 let visits = in_one_order(parts.into_iter().flatten());
@@ -116,8 +121,7 @@ fn walk_reopens_levels_above_links() {
                 symlink(target, &link).unwrap();
             };
             tree::make(parts.path(), &["twin/a/"]);
-            let (mut walk, mut visitor) =
-                (options.build().open(&root).unwrap(), Visitor::default());
+            let (mut walk, mut visitor) = (build(options).open(&root).unwrap(), Visitor::default());
             let requests = |at: &Path| {
                 if is_at(at, LEVELS - 1) {
                     change(&parts.path().join("twin"));

@@ -59,7 +59,6 @@ fn listing_has_the_stated_order() {
             scan
         };
         let mut listing = Listing::with_order(order);
-        assert_eq!(listing.order(), order);
         assert_eq!(Scan::from_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
     }
 }
@@ -190,7 +189,7 @@ fn iterators_and_get_agree() {
     assert!(iter::repeat_with(|| both_ends.next()).take(3).all(|entry| entry.is_none()));
 
     assert!(listing.iter().is_sorted() && listing.get(0) != listing.get(1));
-    assert!((0..all.len()).all(|index| listing[index] == *all[index]));
+    assert!((0..all.len()).all(|index| listing.get(index).unwrap().name() == all[index]));
     assert_eq!(listing.get(0), listing.by_name(&all[0]));
     for wrong in [Order::Path, Order::Unsorted].map(Listing::with_order) {
         for [a, b] in [[&listing, &wrong], [&wrong, &listing]] {
@@ -198,6 +197,6 @@ fn iterators_and_get_agree() {
         }
     }
 
-    listing.clear();
+    listing.read(lendir::open(Scratch::new().path()).unwrap()).unwrap();
     assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());
 }

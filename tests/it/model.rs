@@ -82,6 +82,8 @@ struct State {
     /// The index of the first visit of this directory or, before that visit, of its parent.
     visit: Option<usize>,
     is_below_link: bool,
+    /// The entries of the directory, or of its parent before its visit, that are followed.
+    followed: HashSet<Vec<u8>>,
 }
 
 /// A device and an inode number.
@@ -117,12 +119,13 @@ struct Log {
 
 impl Log {
     fn begin(&mut self, dir: &mut Dir<'_, State>, place: &Place) -> usize {
-        let (own, is_link) = (id(dir.fd()), dir.is_followed_link());
+        let own = id(dir.fd());
+        let is_followed = mem::take(&mut dir.state_mut().followed).contains(dir.name());
         let above = dir.state_mut().visit.replace(self.visits.len());
         let is_new =
             above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
         assert!(is_new, "{dir:?} was entered twice");
-        dir.state_mut().is_below_link |= is_link;
+        dir.state_mut().is_below_link |= is_followed;
         assert!(
             !place.outside.contains(&own) || dir.state().is_below_link,
             "{dir:?} is outside of the tree"
@@ -367,6 +370,9 @@ impl Thread<'_> {
                     entry.name().to_vec()
                 })
             });
+            if let (Ok(Some(name)), 1) = (&next, call) {
+                dir.state_mut().followed.insert(name.clone());
+            }
             assert!(!(next.is_err() && *is_reported), "an error came twice");
             *is_reported |= next.is_err();
             names.extend(next.unwrap_or(None));
@@ -387,11 +393,8 @@ impl Thread<'_> {
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
                 }
                 // A name that is passed twice is entered twice.
-                call @ 9..=10
-                    if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) =>
-                {
-                    let enter = if call == 9 { Dir::enter_name } else { Dir::follow_name };
-                    enter(dir, name).unwrap();
+                9..=10 if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) => {
+                    dir.enter_name(name).unwrap();
                 }
                 11 if self.random.below(8) == 0 => {
                     dir.skip_subdirs();
@@ -467,7 +470,12 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         .max_open(case.max_open)
         .second_visits(case.second_visits)
         .same_mount(case.same_mount);
-    let state = State { _fuses: Fuses::new(case.panics_at), visit: None, is_below_link: false };
+    let state = State {
+        _fuses: Fuses::new(case.panics_at),
+        visit: None,
+        is_below_link: false,
+        followed: HashSet::new(),
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();
         match case.threads {

@@ -65,7 +65,7 @@ fn names_are_accepted_in_all_forms() {
     fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl AsRef<[u8]> + Clone) {
         assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
         assert!(lendir::openat(dir.fd(), name.clone()).is_ok());
-        assert!(dir.follow_name(name.clone()).unwrap() && dir.enter_name(name).unwrap());
+        assert!(dir.enter_name(name).unwrap());
     }
     macro_rules! check {
         ($listing:ident, $dir:ident: $($name:expr),*) => { $(check(&$listing, &mut $dir, $name);)* };
@@ -75,9 +75,9 @@ fn names_are_accepted_in_all_forms() {
     let mut dir = walk.next().unwrap().unwrap();
     dir.read_into(&mut listing).unwrap();
     dir.skip_subdirs();
-    let bytes = &listing[0];
+    let bytes = listing.get(0).unwrap().name();
     check!(listing, dir: bytes, "a", b"a", [b'a'], &"a", bytes.to_vec(), &String::from("a"));
-    for _ in 0..14 {
+    for _ in 0..7 {
         assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
     }
     assert!(walk.next().unwrap().is_none());

@@ -143,7 +143,9 @@ fn below(
                 let is_entered = match (request, entry.file_type) {
                     (Some(Request::SkipRest), _) if kind == Kind::Walk => break,
                     (Some(Request::SkipRest | Request::SkipSubtree), _) => false,
-                    (Some(Request::Follow), FileType::Symlink) => true,
+                    (Some(Request::Follow), FileType::Symlink) => {
+                        !has_names || requests.follows_names()
+                    }
                     (_, file_type) => file_type == FileType::Directory,
                 };
                 if !is_entered || depth >= requests.max_depth {

@@ -90,25 +90,25 @@ fn same_mount_works_without_openat2() {
     });
 }
 
-/// `follow_name` follows a link that was not yielded as an entry. The walk learns that it is a link
-/// from the error of an open, and another error may come first.
+/// A walk that follows all links follows one that was not yielded as an entry. It learns that this is
+/// a link from the error of an open, and another error may come first.
 #[test]
-fn follow_name_survives_failed_opens() {
-    trapped("walks::openat2::follow_name_survives_failed_opens", &CALLS, |tree| {
+fn named_link_survives_failed_opens() {
+    trapped("walks::openat2::named_link_survives_failed_opens", &CALLS, |tree| {
         make(tree, &["a/b/c/d/file", "target/in/"]);
         symlink("../../../../target", tree.join("a/b/c/d/link")).unwrap();
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
         for errno in errnos {
             // With second visits, there are levels to close when descriptors run out.
-            let mut walk =
-                WalkDirs::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
+            let options = WalkDirs::options().follow_links(true).second_visits(true);
+            let mut walk = options.from_fd(lendir::open(tree).unwrap(), "");
             let mut followed = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 let path = dir.path().to_str().unwrap().to_owned();
                 if path == "a/b/c/d" && !dir.is_second_visit() {
                     dir.skip_subdirs();
                     for name in ["link", "file", "missing"] {
-                        assert!(dir.follow_name(name).unwrap());
+                        assert!(dir.enter_name(name).unwrap());
                     }
                     trap::fail(OPENAT2, errno, move |number| {
                         number == 1 || matches!(errno, ENOSYS | EPERM)
