@@ -113,7 +113,7 @@ fn each_refused_allocation_is_an_error() {
     refusals_while_directories_are_closed();
 }
 
-/// What a walk yields.
+/// The entries and errors that a walk yields.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 struct Yields {
     entries: usize,

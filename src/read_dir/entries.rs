@@ -64,7 +64,7 @@ impl<'a> Entries<'a> {
     /// end: call [`rewind`](Self::rewind) to read the directory again.
     ///
     /// A [`Dir`](crate::Dir) has its descriptor in [`fd`](crate::Dir::fd); an `OwnedFd` lends its
-    /// own by [`as_fd`](AsFd::as_fd).
+    /// own by [`as_fd`](std::os::fd::AsFd::as_fd).
     #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
     #[inline]
     pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {

@@ -74,8 +74,8 @@ impl<'a> WalkEntry<'a> {
     }
 
     /// Tells whether the entry is the last one of its directory, as `└──` in a drawing of the tree
-    /// needs. Entries that you leave out count as well. A drawing with a filter has to look ahead by
-    /// itself.
+    /// needs. Entries that you leave out count as well. A drawing with a filter has to look ahead
+    /// by itself.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.is_last

@@ -106,8 +106,8 @@ impl<'a, S> Dir<'a, S> {
     /// [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
     /// - Reading fails: the errors of [`Entries::next`](crate::Entries::next), and
-    ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if memory is refused, for the buffer or for the
-    ///   names of subdirectories, which the walk then does not enter.
+    ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if memory is refused, for the buffer or for
+    ///   the names of subdirectories, which the walk then does not enter.
     /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
     ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`. For a root of
     ///   [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.

@@ -285,8 +285,9 @@ impl<S: Clone> WalkDirs<S> {
 debug!([S] WalkDirs<S>, |walk|
     path: walk.part.cursor.path.as_path(), options: walk.part.cursor.options);
 
-/// Configures a [`WalkDirs`]. Begin with [`new`](Self::new) or [`WalkDirs::options`], set what you need, and let
-/// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
+/// Configures a [`WalkDirs`]. Begin with [`new`](Self::new) or [`WalkDirs::options`], set what you
+/// need, and let [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd)
+/// make the walk.
 ///
 /// ```
 /// use lendir::WalkDirs;
@@ -340,7 +341,7 @@ impl<S> WalkDirsOptions<S> {
         /// Sets whether every symbolic link is followed: see
         /// [`WalkOptions::follow_links`](crate::WalkOptions::follow_links). The default is `false`.
         ///
-        /// [`Dir::enter_name`] then follows a link as well, and a name that is gone, or is neither a
+        /// [`Dir::enter_name`] then follows a link as well. A name that is gone, or is neither a
         /// directory nor a link to one, is not an error there.
         follow_links,
         /// Sets whether a root that is a symbolic link is followed: see

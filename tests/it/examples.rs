@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What containers' filters do to a call that they do not know.
+/// Answers of containers' filters to a call that they do not know.
 pub const STATX_REFUSED: [&str; 2] = ["inject=statx:error=ENOSYS", "inject=statx:error=EPERM"];
 
 /// Runs `command` without privileges. Returns the sorted lines of its output, the number of its

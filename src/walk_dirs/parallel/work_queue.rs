@@ -12,8 +12,8 @@ use std::panic::AssertUnwindSafe;
 
 /// The queue of parts of type `W`.
 pub(crate) struct WorkQueue<W> {
-    /// The number of parts that idle and new threads would pop; 1 if the walk is over. It is a hint:
-    /// the exact numbers are under the lock.
+    /// The number of parts that idle and new threads would pop; 1 if the walk is over. It is a
+    /// hint: the exact numbers are under the lock.
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
