@@ -6,7 +6,7 @@
 //! - `entry`: a query of an entry; `types`: the traits of every public type (`Send`, covariant);
 //! - `errors`: an error of a call with a wrong argument;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
-//! - `walk`: a promise of `Walk` or `WalkEntry`, or its cost;
+//! - `walk`: a promise of `Walk` or `WalkEntry`;
 //! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
 //! - `roots`: the kinds of roots, or no root;
 //! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels;
@@ -14,30 +14,23 @@
 //! - `requests`, `follow`: what a walk enters on request;
 //! - `state`: the state of a walk; `clone_panics`: a state that panics;
 //! - `model`: what holds for every walk, whatever the caller requests and the tree does;
-//! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`: system
-//!   calls; `instructions`: the instructions of a user's loop;
-//! - `attack_costs`, `link_costs`: a cost that must not grow with the square of the tree;
+//! - `budgets`: what reading may cost: system calls, allocations, memory and instructions;
 //! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
 //!   else; `recipes`: the programs of `src/recipes.md`.
 //!
 //! No module imports another. What they share is in `support`, which all test binaries share: it
-//! skips tests, runs a part of a test in another process, shows system calls and allocations, finds
+//! skips tests, runs a part of a test in another process, shows system calls, finds
 //! the examples, makes and removes trees, and keeps the result of one reading. It also has the model
 //! of both walks (`support::visits`) and their caller (`support::requests`). A test that mounts,
 //! injects faults or needs a hostile file system belongs in `tests/kernel`.
 
-#[path = "../support/allocations.rs"]
-mod allocations; // not in `support`: `tests/out_of_memory.rs` has another allocator
-mod attack_costs;
+mod budgets;
 mod clone_panics;
 mod contract;
-mod costs;
 mod entry;
 mod errors;
 mod examples;
 mod follow;
-mod instructions;
-mod link_costs;
 mod listing;
 mod model;
 mod oracle;
@@ -52,14 +45,11 @@ mod state;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
-mod system_calls;
 mod types;
 mod unreadable;
 mod walk;
 mod walk_dirs;
 mod walk_dirs_bounds;
-mod walk_dirs_costs;
 mod walk_dirs_errors;
-mod walk_dirs_system_calls;
 
 use support::{fixture, machine, strace}; // for the tests of the examples

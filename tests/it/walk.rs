@@ -1,7 +1,6 @@
 //! Checks `Walk` and `WalkEntry`: each directory is followed by its contents, and each error is in
 //! its place.
 
-mod costs;
 mod lost;
 
 use crate::support::machine::runs_long;

@@ -4,7 +4,7 @@ use super::machine::{can_trace, watchdog};
 use super::process;
 use super::scratch::Scratch;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -91,28 +91,22 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
 const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?mmap2,mprotect,mremap,munmap,prctl,\
                       sched_yield,?mkdir,mkdirat,?rmdir,unlinkat";
 
-/// Returns the names of the system calls in each part: see [`lines`].
-pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
-    let parts = lines(test, &["-e", TRACED], work)?;
+/// Returns the system calls of each part: see [`lines`].
+pub fn parts(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
+    let mut parts = lines(test, &["-e", TRACED, "-s", "65536"], work)?;
     // With debug assertions, `std` asserts that a descriptor is open before it closes the
     // descriptor.
-    let is_of_std = |call: &str| cfg!(debug_assertions) && call == "fcntl";
-    let names = |lines: &Vec<String>| {
-        lines.iter().map(|line| name_of(line).to_owned()).filter(|call| !is_of_std(call)).collect()
-    };
-    Some(parts.iter().map(names).collect())
+    let is_of_std = |line: &String| cfg!(debug_assertions) && name_of(line) == "fcntl";
+    for lines in &mut parts {
+        lines.retain(|line| !is_of_std(line));
+    }
+    Some(parts)
 }
 
-/// Returns how often each part makes each call: see [`lines`].
-pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, usize>>> {
-    let count = |calls: Vec<String>| {
-        let mut totals = BTreeMap::new();
-        for call in calls {
-            *totals.entry(call).or_default() += 1;
-        }
-        totals
-    };
-    Some(calls(test, work)?.into_iter().map(count).collect())
+/// Returns the number of names in the paths of these calls, each of which the kernel looks up.
+pub fn names_in(lines: &[String]) -> usize {
+    let paths = lines.iter().flat_map(|line| line.split('"').skip(1).step_by(2));
+    paths.map(|path| path.split('/').filter(|name| !name.is_empty()).count()).sum()
 }
 
 /// Returns the most descriptors of directories that each part has open at once, of those that it
