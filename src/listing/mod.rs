@@ -58,8 +58,8 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 
 /// All entries of a directory, sorted by name, in memory that the next directory reuses.
 ///
-/// [`list`] makes one of a path. [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and
-/// [`read`](Self::read) fill a listing.
+/// [`list`] makes one of a path. [`ReadDir::read_into`](crate::ReadDir::read_into),
+/// [`Dir::read_into`](crate::Dir::read_into) and [`read`](Self::read) fill a listing.
 ///
 /// ```
 /// let mut listing = lendir::Listing::new();

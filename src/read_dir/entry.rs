@@ -199,8 +199,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.file_name())`. Unlike the method of
-    /// `std::fs::DirEntry`, it borrows the name.
+    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.file_name())`. Unlike the method
+    /// of `std::fs::DirEntry`, it borrows the name.
     #[doc(alias("to_str", "utf8"))]
     #[inline]
     pub fn file_name(&self) -> &OsStr {

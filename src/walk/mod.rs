@@ -570,8 +570,9 @@ fn end_above(levels: &[Level<Remaining>]) -> Extent {
 
 debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.options);
 
-/// Configures a [`Walk`]. Begin with [`new`](Self::new) or [`Walk::options`], set what you need, and let
-/// [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make the walk.
+/// Configures a [`Walk`]. Begin with [`new`](Self::new) or [`Walk::options`], set what you need,
+/// and let [`open`](Self::open), [`open_all`](Self::open_all) or [`from_fd`](Self::from_fd) make
+/// the walk.
 ///
 /// ```
 /// use lendir::{Order, Walk};

@@ -41,9 +41,9 @@ use std::{fmt, io};
 /// leaves out all.
 ///
 /// You can also name them yourself. After `skip_subdirs`, the walk enters exactly the names that
-/// you pass to [`enter_name`](Self::enter_name), in that order. Sometimes the choice depends on what else is in the directory, such as an ignore file.
-/// Read everything into a [`Listing`] first ([`read_into`](Self::read_into)), and then name what
-/// you want.
+/// you pass to [`enter_name`](Self::enter_name), in that order. Sometimes the choice depends on
+/// what else is in the directory, such as an ignore file. Read everything into a [`Listing`] first
+/// ([`read_into`](Self::read_into)), and then name what you want.
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,
