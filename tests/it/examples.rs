@@ -527,7 +527,7 @@ fn du_adds_up_absurd_numbers() {
 }
 
 /// Runs a program in a shell that has these limits.
-fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
+pub fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     let script = format!("{limits} && exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).arg(example(name).get_program()).args(args).current_dir(dir);

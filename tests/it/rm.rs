@@ -1,6 +1,6 @@
 //! Runs the example `rm`: next to GNU `rm`, and while another thread changes the tree.
 
-use crate::examples::outcome;
+use crate::examples::{limited, outcome};
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
 use crate::machine::{can_trace, runs_long, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
@@ -129,6 +129,25 @@ fn rm_error_has_its_path() {
         let output = run_unprivileged(example("rm").current_dir(tree.path()).args(args));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("rm: {report}\n"));
         assert_eq!((all_below(tree.path()).len(), output.status.code()), (5, Some(1)));
+    }
+}
+
+/// Several threads need more descriptors than one does.
+#[test]
+fn rm_removes_all_with_few_descriptors() {
+    for threads in ["1", "4"] {
+        for limit in [10, 16] {
+            let tree = Tree::new(|at| {
+                for depth in 0..14 {
+                    let dir = format!("tree/{}", "d/".repeat(depth));
+                    tree::make(at, &["a", "b", "c"].map(|name| format!("{dir}{name}/z/file")));
+                }
+            });
+            let limit = format!("ulimit -n {limit}");
+            let output = limited(&limit, "rm", tree.path(), &["-r", "-j", threads, "tree"]);
+            assert!(output.status.success() && output.stderr.is_empty(), "{limit}: {output:?}");
+            assert!(all_below(tree.path()).is_empty());
+        }
     }
 }
 
