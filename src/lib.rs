@@ -111,6 +111,7 @@
 //! | query each entry on a server, sorted | [`Listing::with_statx`] |
 //! | open a file to read it | [`Entry::open_file`] |
 //! | open anything else | [`Entry::open`] |
+//! | remove an entry | [`Entry::remove_file`], [`Entry::remove_dir`] |
 //! | read the target of a link | [`Entry::read_link`] |
 //! | make an `*at` call of your own | [`Entry::dir_fd`] |
 //! | read the directory again | [`ReadDir::rewind`] |
@@ -136,6 +137,7 @@
 //! | walk several trees | [`WalkOptions::open_all`] |
 //! | start from a descriptor | [`WalkOptions::from_fd`] |
 //! | choose which directories to enter, and in which order | [`Dir::enter_name`] |
+//! | remove a directory after its contents | [`Dir::remove_dir`] |
 //! | act on a directory after its contents | [`WalkDirsOptions::second_visits`] |
 //! | pass a value down the tree | [`WalkDirsOptions::with_state`] |
 //!

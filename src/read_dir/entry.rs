@@ -536,16 +536,78 @@ impl<'a> Entry<'a> {
         Err(self.wrap_error(cause))
     }
 
+    /// Removes the entry, unless it is a directory: the name in the directory that listed it,
+    /// wherever that has been moved, and whatever the path resolves to by now.
+    ///
+    /// ```
+    /// # let made = tempfile::tempdir()?;
+    /// # let path = made.path();
+    /// # std::fs::write(path.join("old.tmp"), "")?;
+    /// let mut walk = lendir::walk(path)?;
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     if entry.name().ends_with(b".tmp") && !entry.file_type()?.is_dir() {
+    ///         entry.remove_file()?;
+    ///     }
+    /// }
+    /// # assert!(!path.join("old.tmp").exists());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// A symbolic link is removed itself. If another process has put another file in place of the
+    /// entry, that file is removed, because the kernel removes by name.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [unlinkat(2)]:
+    ///
+    /// - `EISDIR`: the entry is a directory.
+    /// - `ENOENT`: the entry no longer exists. See [`Error::is_gone`].
+    /// - `EACCES` or `EPERM`: you have no permission to write to the directory, or it is sticky, and
+    ///   neither it nor the entry is yours.
+    /// - `EBUSY`: something is mounted on the entry, or the system uses it.
+    /// - `EROFS`: the file system is read-only.
+    ///
+    /// [unlinkat(2)]: https://man7.org/linux/man-pages/man2/unlinkat.2.html
+    #[doc(alias("unlink", "unlinkat", "delete"))]
+    pub fn remove_file(&self) -> Result<(), Error> {
+        self.remove(AtFlags::empty())
+    }
+
+    /// Removes the entry if it is an empty directory, by its name in the directory that listed it:
+    /// see [`remove_file`](Self::remove_file). A walk does not enter what you have removed.
+    ///
+    /// A tree is removed from its leaves up: [a recipe](crate::recipes#remove-a-tree) does that by
+    /// [`Dir::remove_dir`](crate::Dir::remove_dir).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`remove_file`](Self::remove_file) except `EISDIR`, and these:
+    ///
+    /// - `ENOTEMPTY`: the directory has entries.
+    /// - `ENOTDIR`: the entry is not a directory.
+    #[doc(alias("rmdir", "unlinkat", "delete"))]
+    pub fn remove_dir(&self) -> Result<(), Error> {
+        self.remove(AtFlags::REMOVEDIR)
+    }
+
+    fn remove(&self, flags: AtFlags) -> Result<(), Error> {
+        self.call(|dir, name| rustix::fs::unlinkat(dir, name, flags))?;
+        self.note_type(FileType::RegularFile); // so that no walk enters what is gone
+        Ok(())
+    }
+
     /// Turns the error of your own call into an [`Error`] with the entry's [`path`](Self::path):
     /// see [`Error::new`].
     ///
     /// ```
+    /// use lendir::rustix::fs::{Mode, OFlags, openat};
     /// use lendir::{Entry, Error};
-    /// use lendir::rustix::fs::{AtFlags, unlinkat};
+    /// use std::os::fd::OwnedFd;
     ///
-    /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
-    ///     let removed = unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
-    ///     removed.map_err(|errno| entry.wrap_error(errno))
+    /// fn open_fifo(entry: &Entry<'_>) -> Result<OwnedFd, Error> {
+    ///     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    ///     let opened = openat(entry.dir_fd(), entry.name_cstr(), flags, Mode::empty());
+    ///     opened.map_err(|errno| entry.wrap_error(errno))
     /// }
     /// ```
     #[cold]

@@ -13,8 +13,8 @@ use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
-use rustix::io::retry_on_intr;
+use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx, unlinkat};
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -452,19 +452,54 @@ impl<'a, S> Dir<'a, S> {
         self.directory.error_at(name.as_ref(), cause)
     }
 
-    /// Returns the open parent of this directory and its name there, at a [second
-    /// visit](Self::is_second_visit), to be passed to calls such as `unlinkat` and `renameat`.
+    /// Removes this directory at its [second visit](Self::is_second_visit), once it is empty. A root
+    /// is removed from the directory that it was opened through.
     ///
     /// ```
-    /// use lendir::rustix::fs::{AtFlags, unlinkat};
-    /// use lendir::{Dir, Error};
-    ///
-    /// /// Removes a directory whose contents have been removed before.
-    /// fn remove(dir: &Dir<'_>) -> Result<(), Error> {
-    ///     let Some((parent, name)) = dir.parent_and_name() else { return Ok(()) };
-    ///     unlinkat(parent, name, AtFlags::REMOVEDIR).map_err(|errno| dir.wrap_error(errno))
+    /// # let made = tempfile::tempdir()?;
+    /// # let path = made.path();
+    /// # std::fs::create_dir_all(path.join("tree/empty/empty"))?;
+    /// let options = lendir::WalkDirsOptions::new().second_visits(true).follow_root_links(false);
+    /// let mut walk = options.open(path.join("tree"))?;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     while let Some(entry) = dir.next()? {
+    ///         if !entry.file_type()?.is_dir() {
+    ///             entry.remove_file()?;
+    ///         }
+    ///     }
+    ///     if dir.is_second_visit() {
+    ///         dir.remove_dir()?;
+    ///     }
     /// }
+    /// # assert!(!path.join("tree").exists());
+    /// # Ok::<(), std::io::Error>(())
     /// ```
+    ///
+    /// [A recipe](crate::recipes#remove-a-tree) also removes what appears meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Entry::remove_dir`](crate::Entry::remove_dir), with this directory's path,
+    /// and two for lack of the [parent](Self::parent_and_name):
+    ///
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput): this is a first visit, or a root of
+    ///   [`from_fd`](crate::WalkOptions::from_fd).
+    /// - `ENOENT`: the parent is [lost](crate::WalkOptions::max_open), which
+    ///   [`WalkDirs::next`](crate::WalkDirs::next) has reported.
+    #[doc(alias("rmdir", "unlinkat", "delete", "remove_dir_all"))]
+    pub fn remove_dir(&self) -> Result<(), Error> {
+        let Some((parent, name)) = self.parent_and_name() else {
+            let is_lost = self.is_second_visit && self.depth() > 0;
+            let why = "its parent is not open: this is no second visit, or a root by descriptor";
+            let unknown = || io::Error::new(io::ErrorKind::InvalidInput, why);
+            return Err(self.wrap_error(if is_lost { Errno::NOENT.into() } else { unknown() }));
+        };
+        retry_on_intr(|| unlinkat(parent, name, AtFlags::REMOVEDIR))
+            .map_err(|errno| self.wrap_error(errno))
+    }
+
+    /// Returns the open parent of this directory and its name there, at a [second
+    /// visit](Self::is_second_visit), to be passed to calls such as `renameat`.
     ///
     /// The walk opened the directory, even a root, through this parent, whatever the path resolves
     /// to by then. The name of a root is the last component of its path as you
@@ -478,7 +513,7 @@ impl<'a, S> Dir<'a, S> {
     /// that was passed [as a descriptor](crate::WalkOptions::from_fd); and if the parent is
     /// [lost](crate::WalkOptions::max_open), which [`WalkDirs::next`](crate::WalkDirs::next) has
     /// reported.
-    #[doc(alias("parent", "name_cstr", "remove", "delete", "remove_dir_all"))]
+    #[doc(alias("parent", "name_cstr", "rename"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let parent = self.parent?;
         let name_start = last_component_start(self.directory.path);

@@ -375,9 +375,9 @@ impl<S> WalkDirsOptions<S> {
     /// Sets whether each directory is yielded a second time, after everything below it. The default
     /// is `false`.
     ///
-    /// Remove, rename or sum up a directory then. [`Dir::is_second_visit`] tells the visits apart,
-    /// [`Dir::parent_and_name`] returns what `unlinkat` and `renameat` need, and the directory
-    /// yields no entries any more.
+    /// Remove, rename or sum up a directory then: [`Dir::remove_dir`] removes it, and
+    /// [`Dir::parent_and_name`] returns what `renameat` needs. [`Dir::is_second_visit`] tells the
+    /// visits apart, and the directory yields no entries any more.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().second_visits(true).open("src")?;

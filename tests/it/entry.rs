@@ -168,15 +168,79 @@ fn open_follows_no_link_and_closes_on_exec() {
 }
 
 /// Returns the error of each call that can fail, for an entry that is gone.
-fn errors(entry: &Entry<'_>) -> [Error; 4] {
+fn errors(entry: &Entry<'_>) -> [Error; 6] {
     let mask = StatxFlags::BASIC_STATS;
     [
         entry.stat().err(),
         entry.statx(mask).err(),
         entry.open(OFlags::RDONLY).err(),
         entry.read_link().err(),
+        entry.remove_file().err(),
+        entry.remove_dir().err(),
     ]
     .map(|error| error.expect("it did not fail"))
+}
+
+/// By its name in the directory that listed it, although another directory has the path by now.
+#[test]
+fn entry_is_removed_in_the_directory_that_listed_it() {
+    let remove = |entry: &Entry<'_>| {
+        let [as_file, as_dir] = [entry.remove_file(), entry.remove_dir()]
+            .map(|removed| removed.map_err(|error| error.raw_os_error()));
+        match entry.name() {
+            b"dir" => assert_eq!((as_file, as_dir), (Err(Some(libc::EISDIR)), Ok(()))),
+            b"full" => {
+                assert_eq!(as_file, Err(Some(libc::EISDIR)));
+                assert_eq!(as_dir, Err(Some(libc::ENOTEMPTY)));
+            }
+            _ => assert_eq!((as_file, as_dir), (Ok(()), Err(Some(libc::ENOENT)))),
+        }
+    };
+    let names = |dir: &Path| {
+        let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        names.collect::<BTreeSet<_>>()
+    };
+    for reader in ["read_dir", "list", "walk"] {
+        let made = Scratch::new();
+        let [dir, aside] = ["dir", "moved"].map(|name| made.path().join(name));
+        let fill = || {
+            fs::create_dir_all(dir.join("full/below")).unwrap();
+            fs::create_dir(dir.join("dir")).unwrap();
+            make_file(&dir.join("file"));
+            symlink("full", dir.join("link")).unwrap();
+        };
+        fill();
+        let swap = || {
+            fs::rename(&dir, &aside).unwrap();
+            fill();
+        };
+        match reader {
+            "read_dir" => {
+                let mut entries = lendir::read_dir(&dir).unwrap();
+                swap();
+                while let Some(entry) = entries.next().unwrap() {
+                    remove(&entry);
+                }
+            }
+            "list" => {
+                let (listing, fd) = (lendir::list(&dir).unwrap(), lendir::open(&dir).unwrap());
+                swap();
+                listing.iter().for_each(|entry| remove(&entry.in_dir(fd.as_fd())));
+            }
+            _ => {
+                let mut walk = Walk::options().max_depth(2).open(&dir).unwrap();
+                swap();
+                // It does not try to enter what is gone.
+                while let Some(entry) = walk.next().unwrap() {
+                    if entry.depth() == 1 {
+                        remove(&entry);
+                    }
+                }
+            }
+        }
+        assert_eq!(names(&aside), ["full".into()].into(), "{reader}");
+        assert_eq!(names(&dir).len(), 4, "{reader}");
+    }
 }
 
 #[test]

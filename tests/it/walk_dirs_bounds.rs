@@ -220,7 +220,7 @@ fn walk_reopens_parents_of_changed_directories() {
 }
 
 /// `parent_and_name` is `None` below a lost level, and for a root that came as a descriptor. A name
-/// alone would act in the current directory. A level that was reopened by name is readable.
+/// alone would act in the current directory, and there `remove_dir` is an error. A level that was reopened by name is readable.
 #[test]
 fn parent_and_name_leads_to_the_directory() {
     const DEPTH: usize = 10;
@@ -240,14 +240,20 @@ fn parent_and_name_leads_to_the_directory() {
                 fs::rename(path(2), aside.path().join("moved")).unwrap();
             }
             assert!(!fcntl_getfl(dir.fd()).unwrap().contains(OFlags::PATH), "{dir:?}");
-            match dir.parent_and_name() {
-                Some((parent, name)) => {
-                    let at_name = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).unwrap();
-                    assert_eq!(at_name.st_ino, dir.stat().unwrap().st_ino, "{dir:?}");
-                    named += 1;
-                }
-                None if dir.is_second_visit() => nameless.push(dir.path().to_owned()),
-                None => dir.read_into(&mut Listing::new()).unwrap(),
+            if let Some((parent, name)) = dir.parent_and_name() {
+                let at_name = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+                assert_eq!(at_name.st_ino, dir.stat().unwrap().st_ino, "{dir:?}");
+                named += 1;
+                continue;
+            }
+            let error = dir.remove_dir().unwrap_err();
+            let is_lost = dir.is_second_visit() && dir.depth() > 0;
+            let kind = if is_lost { io::ErrorKind::NotFound } else { io::ErrorKind::InvalidInput };
+            assert_eq!((error.path(), error.kind()), (Some(dir.path()), kind), "{dir:?}");
+            if dir.is_second_visit() {
+                nameless.push(dir.path().to_owned());
+            } else {
+                dir.read_into(&mut Listing::new()).unwrap();
             }
         }
         let expected = if is_by_path { vec![path(3)] } else { vec![path(3), path(0)] };
