@@ -150,8 +150,7 @@ impl Error {
         self.cause.kind()
     }
 
-    /// Returns the `errno` of the cause, or `None` if the cause has no number, such as some
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory) and those that you passed.
+    /// Returns the `errno` of the cause, or `None` if the cause that you passed has no number.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.cause.raw_os_error()
     }

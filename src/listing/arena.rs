@@ -11,8 +11,10 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Statx, StatxFlags};
+use rustix::io::Errno;
+use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
-use std::{io, ptr};
+use std::ptr;
 
 /// The records of a listing, and the directory that they are from.
 #[derive(Default)]
@@ -61,9 +63,9 @@ pub(crate) const MAX_BATCH: usize = 1024 * 1024;
 impl Arena {
     /// Sets the directory that is read next. Fails if memory for its path is refused.
     #[inline]
-    pub(crate) fn set_directory(&mut self, directory: Directory<'_>) -> io::Result<()> {
+    pub(crate) fn set_directory(&mut self, directory: Directory<'_>) -> Result<(), Errno> {
         self.path.clear();
-        self.path.try_reserve(directory.path.len())?;
+        self.path.try_reserve(directory.path.len()).map_err(refused)?;
         self.path.extend_from_slice(directory.path);
         self.depth = directory.depth;
         Ok(())
@@ -77,7 +79,7 @@ impl Arena {
         records_end: usize,
         batch: usize,
         least: usize,
-    ) -> io::Result<usize> {
+    ) -> Result<usize, Errno> {
         self.check_limit(records_end)?;
         if self.memory.len() < records_end + least {
             grow(&mut self.memory, records_end + batch)?;
@@ -91,10 +93,10 @@ impl Arena {
 
     /// Returns an error if another thread no longer needs the directory, or if it is too large.
     #[inline]
-    pub(crate) fn check_limit(&self, len: usize) -> io::Result<()> {
+    pub(crate) fn check_limit(&self, len: usize) -> Result<(), Errno> {
         match &self.limit {
             Some((max_len, is_over)) if len > *max_len || is_over.load(Relaxed) => {
-                Err(io::ErrorKind::Interrupted.into())
+                Err(Errno::CANCELED)
             }
             _ => Ok(()),
         }
@@ -150,14 +152,19 @@ impl Answer {
     }
 }
 
+/// Returns the error for memory that was refused.
+pub(crate) fn refused(_: TryReserveError) -> Errno {
+    Errno::NOMEM
+}
+
 /// Grows `memory` to at least `len` elements.
 #[cold]
-pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<()> {
+pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> Result<(), Errno> {
     if len as u64 > Span::MAX_START {
-        return Err(io::ErrorKind::OutOfMemory.into());
+        return Err(Errno::NOMEM);
     }
     if len > memory.len() {
-        memory.try_reserve(len - memory.len())?; // at least doubles the capacity
+        memory.try_reserve(len - memory.len()).map_err(refused)?; // at least doubles the capacity
         memory.resize(len, T::default());
     }
     Ok(())
@@ -165,8 +172,7 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Arena, MIN_ROOM, Span, grow};
-    use std::io;
+    use super::{Arc, Arena, Errno, MIN_ROOM, Span, grow};
 
     #[test]
     fn room_beyond_the_limit_is_refused() {
@@ -180,10 +186,8 @@ mod tests {
     #[test]
     fn memory_that_no_span_can_point_to_is_refused() {
         if let Ok(len) = usize::try_from(Span::MAX_START + 1) {
-            let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+            assert_eq!(grow(&mut Vec::<u8>::new(), len), Err(Errno::NOMEM));
         }
-        let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(grow(&mut Vec::<u64>::new(), usize::MAX / 8), Err(Errno::NOMEM));
     }
 }

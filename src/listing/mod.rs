@@ -23,14 +23,13 @@ use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
-use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow};
+use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow, refused};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
 use std::path::Path;
-use std::{io, mem};
 
 /// Lists the directory at `path`, sorted by the bytes of the names.
 ///
@@ -115,7 +114,7 @@ pub(crate) struct Extent {
 /// A directory to read, and what is known about it.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    dir: BorrowedFd<'a>,
+    pub(crate) dir: BorrowedFd<'a>,
     end_marker: EndMarker,
     ask_types: AskTypes,
 }
@@ -253,24 +252,28 @@ impl Listing {
     }
 
     /// Returns a copy of the entries, without unused memory.
-    pub(crate) fn compact_copy(&self) -> io::Result<Self> {
-        let mut copy = Self::with_order(self.order);
-        copy.append(Extent::default(), self, 0)?;
+    pub(crate) fn compact_copy(&self) -> Result<Self, Errno> {
+        let mut copy = Self { order: self.order, phase: self.phase, ..Self::default() };
+        copy.try_append(self)?;
         Ok(copy)
     }
 
-    /// Copies the entries of another listing from index `first` on, in their order, behind the
-    /// entries up to `above`.
-    pub(crate) fn append(&mut self, above: Extent, other: &Self, first: usize) -> io::Result<()> {
+    /// Copies the entries of another listing, in their order, behind the entries up to `above`, and
+    /// its phase.
+    pub(crate) fn append(&mut self, above: Extent, other: &Self) {
         self.truncate(above);
+        self.phase = self.try_append(other).map_or_else(Phase::Failed, |()| other.phase);
+    }
+
+    fn try_append(&mut self, other: &Self) -> Result<(), Errno> {
         let Self { arena, records_end: len, spans, .. } = other;
-        let (start, end) = (above.records_end, above.records_end + len);
+        let (start, end) = (self.records_end, self.records_end + len);
         grow(&mut self.arena.memory, end)?;
-        self.spans.try_reserve(spans.len() - first)?;
-        self.arena.answers.try_reserve(arena.answers.len())?;
+        self.spans.try_reserve(spans.len()).map_err(refused)?;
+        self.arena.answers.try_reserve(arena.answers.len()).map_err(refused)?;
         self.arena.answers.extend(arena.answers.iter().map(|answer| answer.moved(start, 0)));
         self.arena.memory[start..end].copy_from_slice(&arena.memory[..*len]);
-        self.spans.extend(spans[first..].iter().map(|span| span.moved(start)));
+        self.spans.extend(spans.iter().map(|span| span.moved(start)));
         self.records_end = end;
         Ok(())
     }
@@ -314,135 +317,94 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
-        self.read_known(directory, EndMarker::NONE)
+        self.read_known(directory, Source::whole(directory.fd, EndMarker::NONE, false))
     }
 
-    /// Reads like [`read`](Self::read), but knows the path and the end marker of the directory.
+    /// Reads like [`read`](Self::read), but knows the path of the directory, and how to read it.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
         directory: Directory<'_>,
-        end_marker: EndMarker,
-    ) -> Result<(), Error> {
-        let source = Source::whole(directory.fd, end_marker, false);
-        self.read_by(directory, |listing| {
-            listing.read_behind(Extent::default(), source)?;
-            if listing.phase == Phase::Empty { listing.read_again(source) } else { Ok(()) }
-        })
-    }
-
-    /// Reads what remains of a directory: the entries of `batch` from index `first` on, and those
-    /// that were not read.
-    #[inline(always)]
-    pub(crate) fn read_rest(
-        &mut self,
-        directory: Directory<'_>,
         source: Source<'_>,
-        batch: &Self,
-        first: usize,
-    ) -> Result<(), Error> {
-        self.read_by(directory, |listing| {
-            if first < batch.len() {
-                listing.reserve_keys(batch.len() - first)?;
-                listing.append(Extent::default(), batch, first)?;
-                listing.query_batch(0, source.dir, source.ask_types)?;
-            }
-            let is_reading = batch.phase == Phase::Reading;
-            let filled = if is_reading { listing.fill(source) } else { Ok(batch.phase) };
-            listing.sort(0);
-            listing.phase = filled?;
-            Ok(())
-        })
-    }
-
-    /// Replaces the contents by `read`. Returns its error with the path.
-    #[inline(always)]
-    fn read_by(
-        &mut self,
-        directory: Directory<'_>,
-        read: impl FnOnce(&mut Self) -> io::Result<()>,
     ) -> Result<(), Error> {
         self.clear();
-        let is_set = self.arena.set_directory(directory);
-        is_set.and_then(|()| read(self)).map_err(|error| directory.error(error))?;
+        let mut read = self.arena.set_directory(directory);
+        if read.is_ok() {
+            self.read_behind(Extent::default(), source);
+            if self.phase == Phase::Empty {
+                self.read_again(source);
+            }
+            read = self.phase.take_error();
+        }
+        read.map_err(|errno| directory.error(errno))?;
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
-    /// Reads the entries of a directory behind the entries up to `above`, which stay unchanged.
+    /// Reads the whole directory behind the entries up to `above`, which stay unchanged. Even after
+    /// an error, the entries that were read before it are sorted.
     #[inline(always)]
-    pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) -> io::Result<()> {
+    pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) {
         self.truncate(above);
         // Keep the system call in the caller's frame: after a system call, returning from an outer
         // frame mispredicts.
-        let filled = self.fill(source);
-        // Even after an error, the entries that were read before the error are sorted.
+        self.fill(source);
         self.sort(above.entries);
-        self.phase = filled?;
-        Ok(())
     }
 
     /// Reads the directory once more from its beginning, after an empty first batch: either the
     /// descriptor stood at the end, or the directory has neither entries nor dots.
     #[cold]
-    fn read_again(&mut self, source: Source<'_>) -> io::Result<()> {
-        let again = open_again(source.dir)?;
-        let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
-        self.read_behind(Extent::default(), Source { dir, ..source })
+    fn read_again(&mut self, source: Source<'_>) {
+        match open_again(source.dir) {
+            Ok(again) => {
+                let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
+                self.read_behind(Extent::default(), Source { dir, ..source });
+            }
+            Err(errno) => self.phase = Phase::Failed(errno),
+        }
     }
 
-    /// Reads all batches from the position of the descriptor on. Returns the last phase, which is
-    /// `Empty` only if the first batch is.
+    /// Reads all batches from the position of the descriptor on.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, source: Source<'_>) -> io::Result<Phase> {
+    pub(crate) fn fill(&mut self, source: Source<'_>) {
         let records_start = self.records_end;
-        let (mut phase, mut is_first) = (Phase::Reading, true);
-        while phase == Phase::Reading {
+        self.phase = Phase::Fresh;
+        while self.phase.is_reading() {
             let batch = MAX_BATCH.min(FIRST_BATCH + self.records_end - records_start);
             // A reply with metadata brings few names, so batches into the rest of the memory would
             // become ever smaller.
             let least = if self.mask.is_some() { batch } else { MIN_ROOM };
-            phase = self.read_batch(source, batch, least)?;
-            if !mem::take(&mut is_first) && phase == Phase::Empty {
-                phase = Phase::Ended;
-            }
+            self.read_batch(source, batch, least);
         }
-        Ok(phase)
     }
 
     /// Reads a batch of about `batch` bytes, and of at least `least`, behind the entries, and
-    /// queries its entries. Returns the phase after it.
+    /// queries its entries.
     #[inline(always)]
     fn read_batch(
         &mut self,
         Source { dir, end_marker, ask_types }: Source<'_>,
         batch: usize,
         least: usize,
-    ) -> io::Result<Phase> {
-        let mut phase = Phase::Reading;
+    ) {
         let (first, records_end) = (self.spans.len(), self.records_end);
-        let room = self.arena.make_room(records_end, batch, least)?;
-        // So the loop below never allocates. The keys first: if memory for the spans is refused,
-        // each span still has a key.
-        self.reserve_keys(first + room / MIN_RECORD)?;
-        self.spans.try_reserve(room / MIN_RECORD)?;
+        let room = match self.make_room(batch, least) {
+            Ok(room) => room,
+            Err(errno) => return self.phase = Phase::Failed(errno),
+        };
         let Self { arena, spans, .. } = self;
+        let mut phase = self.phase;
         let memory_start = arena.memory.as_ptr().addr();
         let mut records = arena.records(records_end, room, dir, end_marker);
-        let read = loop {
-            if phase != Phase::Reading || records.is_used_up() {
-                break Ok(());
+        while phase.is_reading() && !records.is_used_up() {
+            if let Some(record) = records.next_record(&mut phase) {
+                let name = record.file_name().to_bytes();
+                spans.push(Span::new(name.as_ptr().addr() - memory_start, name.len()));
             }
-            match records.next_record(&mut phase) {
-                Ok(Some(record)) => {
-                    let name = record.file_name().to_bytes();
-                    spans.push(Span::new(name.as_ptr().addr() - memory_start, name.len()));
-                }
-                Ok(None) => {}
-                Err(errno) => break Err(errno),
-            }
-        };
-        if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
-            phase = Phase::Ended;
+        }
+        if phase.is_reading() {
+            let has_ended = end_marker != EndMarker::NONE && records.has_ended(phase);
+            phase = if has_ended { Phase::Ended } else { Phase::Reading };
         }
         // A batch without names is overwritten, because a broken server can send dots without end.
         if let Some(end) = records.end_address().filter(|_| spans.len() > first) {
@@ -454,11 +416,25 @@ impl Listing {
             );
             self.records_end = end;
         }
+        self.phase = phase;
         if ask_types != AskTypes::No || self.mask.is_some() || self.order == Order::Path {
-            self.query_batch(first, dir, ask_types)?;
+            if let Err(errno) = self.query_batch(first, dir, ask_types) {
+                self.phase = Phase::Failed(errno);
+            }
         }
-        read?;
-        Ok(phase)
+    }
+
+    /// Makes room for a batch: see [`Arena::make_room`]. Reading it never allocates.
+    #[inline(always)]
+    fn make_room(&mut self, batch: usize, least: usize) -> Result<usize, Errno> {
+        let room = self.arena.make_room(self.records_end, batch, least)?;
+        // The keys first: if memory for the spans is refused, each span still has a key.
+        if self.order != Order::Unsorted {
+            self.keys.clear();
+            self.keys.try_reserve(self.spans.len() + room / MIN_RECORD).map_err(refused)?;
+        }
+        self.spans.try_reserve(room / MIN_RECORD).map_err(refused)?;
+        Ok(room)
     }
 
     /// Queries the entries from index `first` on, which were read last. A query that fails leaves
@@ -470,7 +446,7 @@ impl Listing {
         first: usize,
         dir: BorrowedFd<'_>,
         ask_types: AskTypes,
-    ) -> io::Result<()> {
+    ) -> Result<(), Errno> {
         let (mask, is_path) = (self.mask, self.order == Order::Path);
         let asked = mask.unwrap_or(StatxFlags::empty()) | StatxFlags::TYPE;
         for index in first..self.spans.len() {
@@ -504,7 +480,7 @@ impl Listing {
                 Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
             }
             if let (Some(statx), Some(_)) = (statx, mask) {
-                self.arena.answers.try_reserve(1)?;
+                self.arena.answers.try_reserve(1).map_err(refused)?;
                 self.arena.answers.push(Answer { name_start: span.start(), asked, statx });
             }
         }
@@ -527,7 +503,6 @@ impl Listing {
         let answer_count = self.arena.answers.partition_point(is_above);
         self.arena.answers.truncate(answer_count);
         self.type_error = None;
-        self.phase = Phase::Ended;
     }
 
     /// Removes the entries behind `above` except the last one.
@@ -543,29 +518,18 @@ impl Listing {
         self.records_end = to + end - start;
     }
 
-    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. Returns
-    /// whether the directory has more, which the phase says, too.
+    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. `phase` is
+    /// the phase before.
     #[inline(always)]
-    pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize) -> io::Result<bool> {
+    pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
         // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first
         // batches of a small directory fit into what memory there is.
         let least = if batch == FIRST_BATCH { batch / 2 } else { batch };
-        let (count, mut phase) = (self.len(), Phase::Reading);
-        while phase == Phase::Reading && self.len() == count {
-            phase = self.read_batch(source, batch, least)?;
-        }
+        let count = self.len();
         self.phase = phase;
-        Ok(phase == Phase::Reading)
-    }
-
-    /// Reserves memory for the keys of so many entries, if they are sorted.
-    #[inline(always)]
-    fn reserve_keys(&mut self, count: usize) -> io::Result<()> {
-        if self.order != Order::Unsorted {
-            self.keys.clear();
-            self.keys.try_reserve(count)?;
+        while self.phase.is_reading() && self.len() == count {
+            self.read_batch(source, batch, least);
         }
-        Ok(())
     }
 
     fn sort(&mut self, first: usize) {
@@ -702,6 +666,7 @@ impl Listing {
     /// Removes all entries and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.truncate(Extent::default());
+        self.phase = Phase::Ended;
     }
 }
 
@@ -771,7 +736,8 @@ impl ReadDir {
         let (again, directory, end_marker) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let directory = Directory { fd, ..directory };
-        let read = listing.read_known(directory, end_marker);
+        let source = Source::whole(fd, end_marker, false);
+        let read = listing.read_known(directory, source);
         self.phase = listing.phase;
         read
     }

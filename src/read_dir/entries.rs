@@ -286,18 +286,17 @@ pub(crate) fn find<'e>(
             reason = "`&mut *records` would be the borrow itself"
         )]
         let records = unsafe { &mut *(&raw mut *records) };
-        match records.next_record(phase) {
-            Ok(Some(record)) => {
-                let entry = Entry::of(record, directory());
-                if wanted(&entry) {
-                    return Ok(Some(entry));
-                }
+        if let Some(record) = records.next_record(phase) {
+            let entry = Entry::of(record, directory());
+            if wanted(&entry) {
+                return Ok(Some(entry));
             }
-            Ok(None) => {}
-            Err(errno) => return Err(directory().error(errno)),
         }
     }
-    Ok(None)
+    match phase.take_error() {
+        Ok(()) => Ok(None),
+        Err(errno) => Err(directory().error(errno)),
+    }
 }
 
 debug!(Entries<'_>, |entries| dir: entries.directory.fd, phase: entries.phase);

@@ -47,7 +47,7 @@ use std::path::Path;
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
     let dir = open(path).map_err(|error| Error::of_root(path, error.into_io_error()))?;
-    Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(dir, path) })
+    Ok(ReadDir { phase: Phase::Fresh, ..ReadDir::from_fd(dir, path) })
 }
 
 /// An iterator over the entries of a directory. It owns its descriptor and its memory, so you can
@@ -99,9 +99,6 @@ pub struct ReadDir {
     records: MaybeUninit<Records<'static>>,
     pub(crate) phase: Phase,
     dir: OwnedFd,
-    /// Whether the descriptor was at the beginning when the directory was opened here, or after the
-    /// last seek.
-    is_fresh: bool,
     /// Whether the end marker was queried.
     is_marked: bool,
     path: Vec<u8>,
@@ -143,15 +140,7 @@ impl ReadDir {
         //   valid, and that function needs a `ReadDir` that exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
-        Self {
-            records,
-            phase: Phase::Reading,
-            dir,
-            is_fresh: false,
-            is_marked: false,
-            path,
-            _buffer: buffer,
-        }
+        Self { records, phase: Phase::Reading, dir, is_marked: false, path, _buffer: buffer }
     }
 
     /// Returns the initialised records. This function takes the field rather than `self`, so that
@@ -267,7 +256,7 @@ impl ReadDir {
         &mut self,
     ) -> Result<(Option<OwnedFd>, Directory<'_>, EndMarker), Error> {
         let records = Self::records(&mut self.records);
-        let is_at_beginning = self.is_fresh && self.phase == Phase::Reading && !records.has_begun();
+        let is_at_beginning = self.phase == Phase::Fresh && !records.has_begun();
         let end_marker = records.end_marker;
         let directory = self.directory();
         let again = if is_at_beginning { Ok(None) } else { open_again(directory.fd) };
@@ -308,9 +297,7 @@ impl ReadDir {
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought =
             Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
-        sought.map_err(|errno| self.directory().error(errno))?;
-        self.is_fresh = cookie == 0;
-        Ok(())
+        sought.map_err(|errno| self.directory().error(errno))
     }
 
     /// Returns the path that was passed to [`read_dir`] or [`from_fd`](Self::from_fd).

@@ -35,12 +35,14 @@ use crate::error::Error;
 use crate::listing::{Extent, FIRST_BATCH, Listing, Order, Source};
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
+use crate::read_dir::records::Phase;
 use read_ahead::ReadAhead;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::StatxFlags;
+use rustix::io::Errno;
 use std::iter::{self, FusedIterator};
+use std::mem;
 use std::path::{Path, PathBuf};
-use std::{io, mem};
 
 /// Walks the tree at `path`, entry by entry, with the default options.
 ///
@@ -176,20 +178,19 @@ enum Rest {
     Nothing,
     /// Entries that were not read. The next batch has about so many bytes.
     Unread { batch: usize, mask: Option<StatxFlags> },
-    /// Entries that were read before the level was closed, and the error that ended reading.
-    Kept(Box<[(Listing, io::Result<bool>); 1]>),
+    /// Entries that were read before the level was closed.
+    Kept(Box<[Listing; 1]>),
     /// The error that ended reading.
-    Error(io::Error),
+    Error(Errno),
 }
 
 impl Rest {
-    /// Returns the rest after a batch of about `batch` bytes, of which `read` tells whether more
-    /// follows.
-    fn after(read: io::Result<bool>, batch: usize, mask: Option<StatxFlags>) -> Self {
-        match read {
-            Ok(true) => Self::Unread { batch, mask },
-            Ok(false) => Self::Nothing,
-            Err(error) => Self::Error(error),
+    /// Returns the rest after what was read into `listing`. The next batch has about `batch` bytes.
+    fn after(listing: &Listing, batch: usize) -> Self {
+        match listing.phase {
+            phase if phase.is_reading() => Self::Unread { batch, mask: listing.mask },
+            Phase::Failed(errno) => Self::Error(errno),
+            _ => Self::Nothing,
         }
     }
 }
@@ -220,10 +221,10 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
         if let Rest::Unread { mask, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
-            let read = listing.fill(Source::whole(dir, end_marker, true)).map(|_| false);
+            listing.fill(Source::whole(dir, end_marker, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
-            self.rest = try_box((listing, read)).map_or_else(|e| Rest::Error(e.into()), Rest::Kept);
+            self.rest = try_box(listing).map_or_else(Rest::Error, Rest::Kept);
         }
     }
 }
@@ -432,25 +433,25 @@ impl Walk {
         let above = end_above(&cursor.stack.levels);
         let end_marker = cursor.stack.top().end_marker;
         let (directory, remaining) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
-        remaining.rest = match mem::take(&mut remaining.rest) {
+        match mem::take(&mut remaining.rest) {
             Rest::Nothing => return Ok(()),
-            Rest::Error(error) => return Err(directory.error(error)),
+            Rest::Error(errno) => return Err(directory.error(errno)),
             Rest::Kept(kept) => {
-                let [(content, read)] = *kept;
-                Rest::after(listing.append(remaining.end, &content, 0).and(read), 0, None)
+                listing.append(remaining.end, &kept[0]);
+                remaining.rest = Rest::after(listing, 0);
             }
-            Rest::Unread { batch, mask } => {
+            Rest::Unread { batch, .. } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
                 if batch > FIRST_BATCH {
                     listing.keep_last(above);
                     remaining.next = above.entries;
                 }
                 let source = Source::in_parts(directory.fd, end_marker);
-                let read = listing.read_part(source, batch);
+                listing.read_part(source, batch, Phase::Reading);
                 // An error comes after the entries before it.
-                Rest::after(read, MAX_STREAM_BATCH.min(2 * batch), mask)
+                remaining.rest = Rest::after(listing, MAX_STREAM_BATCH.min(2 * batch));
             }
-        };
+        }
         remaining.end = listing.extent();
         Ok(())
     }
@@ -517,25 +518,25 @@ impl Walk {
         if let Some(errno) = cursor.unreadable {
             return Err(directory.error(errno));
         }
-        let result = match content {
-            Some(content) => listing.append(above, content, 0),
+        match content {
+            Some(content) => listing.append(above, content),
             None if ahead.is_none() && listing.order == Order::Unsorted => {
                 listing.truncate(above);
                 let source = Source::in_parts(directory.fd, end_marker);
-                let read = listing.read_part(source, FIRST_BATCH);
-                remaining.rest = Rest::after(read, FIRST_BATCH, listing.mask);
-                Ok(())
+                listing.read_part(source, FIRST_BATCH, Phase::Fresh);
+                remaining.rest = Rest::after(listing, FIRST_BATCH);
+                listing.phase = Phase::Ended; // the rest has the error
             }
             None => {
                 let enters = cursor.options.enters_below(depth);
-                listing.read_behind(above, Source::whole(directory.fd, end_marker, enters))
+                listing.read_behind(above, Source::whole(directory.fd, end_marker, enters));
             }
-        };
+        }
         remaining.end = listing.extent();
         if let (Some(ahead), None) = (ahead, content) {
             ahead.note(remaining.count());
         }
-        result.map_err(|error| directory.error(error))
+        listing.phase.take_error().map_err(|errno| directory.error(errno))
     }
 
     /// Returns to the parent of the current directory, in which no entry remains. After the last

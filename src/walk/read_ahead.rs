@@ -34,6 +34,7 @@ use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Extent, Listing, Source};
 use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::records::Phase;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, OwnedFd};
@@ -488,8 +489,10 @@ impl Shared {
         let fd = found.ok()?;
         let enters = self.options.options.enters_below(place.depth);
         let source = Source::whole(fd.as_fd(), *end_marker, enters);
-        let read = listing.read_behind(Extent::default(), source);
-        read.ok().filter(|()| !listing.is_removed())?;
+        listing.read_behind(Extent::default(), source);
+        if !matches!(listing.phase, Phase::Ended | Phase::Empty) {
+            return None;
+        }
         let range = if enters { 0..listing.len() } else { 0..0 };
         let children = AheadChild::among(listing, range, place.depth + 1).ok()?;
         let dir = AheadDir { fd, end_marker: *end_marker, _token: token, children };

@@ -14,11 +14,12 @@ use super::subdirs::Subdirs;
 use crate::cursor::entry_state::EntryUpdates;
 use crate::error::Error;
 use crate::listing::{Listing, Order, Source};
+use crate::open::{open_again, rewind};
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{Directory, Record};
 use crate::read_dir::records::Phase;
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use std::mem;
 
@@ -33,8 +34,6 @@ pub(crate) struct Batch {
     noted_end: usize,
     /// The updates of the entry that was passed last.
     pub(crate) updates: EntryUpdates,
-    /// The error that comes after the entries.
-    error: Option<Errno>,
     /// The number of bytes that a batch takes.
     capacity: usize,
 }
@@ -43,14 +42,11 @@ impl Batch {
     /// Creates a batch of so many bytes, but at least and at most those of a [`Buffer`]. It
     /// allocates nothing before it reads.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
-        let mut listing = Listing::with_order(Order::Unsorted);
-        listing.clear(); // its phase is the end
         Self {
-            listing,
+            listing: Listing::with_order(Order::Unsorted),
             next: 0,
             noted_end: 0,
             updates: EntryUpdates::default(),
-            error: None,
             capacity: Buffer::clamp(bytes),
         }
     }
@@ -60,20 +56,11 @@ impl Batch {
         Self::with_capacity(self.capacity)
     }
 
-    /// Begins a directory, of which nothing is read unless it `has_entries`. If it cannot be read,
-    /// `unreadable` is the reason.
+    /// Begins a directory in this phase.
     #[inline]
-    pub(crate) fn begin(&mut self, has_entries: bool, unreadable: Option<Errno>) {
-        self.clear();
-        self.error = unreadable.filter(|_| has_entries);
-        if has_entries && self.error.is_none() {
-            self.listing.phase = Phase::Reading;
-        }
-    }
-
-    #[inline]
-    fn clear(&mut self) {
+    pub(crate) fn begin(&mut self, phase: Phase) {
         self.listing.clear();
+        self.listing.phase = phase;
         (self.next, self.noted_end) = (0, 0);
     }
 
@@ -93,24 +80,35 @@ impl Batch {
             if self.noted_end < self.next {
                 self.note(directory.fd, subdirs);
             }
-            if self.listing.phase != Phase::Reading {
-                return self.error.take().map_or(Ok(false), |errno| Err(directory.error(errno)));
+            let phase = self.listing.phase;
+            if !phase.is_reading() {
+                let end = self.listing.phase.take_error();
+                return end.map(|()| false).map_err(|errno| directory.error(errno));
             }
-            if self.next == 0 {
+            if phase == Phase::Fresh {
                 end_marker.move_fixed_end(directory.fd);
-            } else {
-                self.clear();
             }
             // Keep the system call in the caller's frame: after a system call, returning from an
             // outer frame mispredicts.
+            self.begin(phase);
             let source = Source::in_parts(directory.fd, end_marker);
-            if let Err(error) = self.listing.read_part(source, self.capacity) {
-                self.error = Some(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM));
-                self.listing.phase = Phase::Ended;
+            self.listing.read_part(source, self.capacity, phase);
+            if self.listing.phase == Phase::Empty {
+                self.read_again(source);
             }
         }
         self.next += 1;
         Ok(true)
+    }
+
+    /// Reads the first batch once more, because it was empty: the caller may have read the
+    /// descriptor to its end. If the directory is empty, this changes nothing.
+    #[cold]
+    #[inline(never)]
+    fn read_again(&mut self, source: Source<'_>) {
+        if rewind(source.dir).is_ok() {
+            self.listing.read_part(source, self.capacity, Phase::Fresh);
+        }
     }
 
     /// Returns the entry that [`advance`](Self::advance) has set.
@@ -131,37 +129,53 @@ impl Batch {
                 state.resolve(dir, entry.name_cstr())
             });
             if noted.is_err() {
-                self.error = Some(Errno::NOMEM); // the walk does not enter the entry
+                self.listing.phase = Phase::Failed(Errno::NOMEM);
             }
         }
         self.updates.clear();
     }
 
-    /// Reads what remains of the directory into `listing`. Then nothing remains here.
+    /// Reads the whole directory into `listing`, through another descriptor if reading has begun,
+    /// and notes its entries in place of those that were passed. Then nothing remains here.
     #[inline(always)]
-    pub(crate) fn read_rest(
+    pub(crate) fn read_whole(
         &mut self,
         listing: &mut Listing,
         directory: Directory<'_>,
         end_marker: EndMarker,
-        enters: bool,
+        subdirs: &mut Subdirs,
     ) -> Result<(), Error> {
-        if self.next == 0 && self.listing.phase == Phase::Reading {
-            end_marker.move_fixed_end(directory.fd);
-        }
-        let source = Source::whole(directory.fd, end_marker, enters);
-        let read = listing.read_rest(directory, source, &self.listing, self.next);
-        self.clear();
-        self.listing.phase = listing.phase;
-        self.error.take().map_or(Ok(()), |errno| Err(directory.error(errno))).and(read)
+        listing.clear();
+        let again = match self.listing.phase {
+            Phase::Empty => return Ok(()),
+            Phase::Fresh => {
+                end_marker.move_fixed_end(directory.fd);
+                Ok(None)
+            }
+            Phase::Failed(errno) => Err(errno),
+            _ => open_again(directory.fd),
+        };
+        let again = again.map_err(|errno| {
+            _ = self.listing.phase.take_error();
+            directory.error(errno)
+        })?;
+        let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
+        let source = Source::whole(fd, end_marker, subdirs.can_enter());
+        let read = listing.read_known(directory, source);
+        self.begin(listing.phase);
+        self.updates.clear();
+        subdirs.forget_passed();
+        let noted = listing.iter().map(|entry| subdirs.note(entry, |state| state));
+        let noted = noted.fold(Ok(()), Result::and).map_err(|error| directory.error(error));
+        read.and(noted)
     }
 
     /// Returns `true` if nothing remains to be yielded, noted or reported.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
-        self.noted_end == self.listing.len()
-            && self.listing.phase != Phase::Reading
-            && self.error.is_none()
+        let phase = self.listing.phase;
+        let is_ended = !phase.is_reading() && !matches!(phase, Phase::Failed(_));
+        is_ended && self.noted_end == self.listing.len()
     }
 
     /// Returns `true` if the directory no longer exists.

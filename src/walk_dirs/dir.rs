@@ -12,6 +12,7 @@ use crate::listing::Listing;
 use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
+use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
@@ -75,7 +76,9 @@ impl<'a, S> Dir<'a, S> {
                 .and_then(Level::open_dir),
         };
         // A second visit and a directory at the maximum depth yield no entries.
-        batch.begin(!is_second_visit && bounds.depth < options.max_depth, *unreadable);
+        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
+        let phase = unreadable.map_or(Phase::Fresh, Phase::Failed);
+        batch.begin(if has_entries { phase } else { Phase::Empty });
         subdirs.begin(is_second_visit || !options.enters_below(bounds.depth));
         let end_marker = top.end_marker;
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
@@ -176,11 +179,11 @@ impl<'a, S> Dir<'a, S> {
         Ok(count)
     }
 
-    /// Reads the entries that remain into `listing`, sorted: all of them, unless some were yielded
-    /// before. Afterwards [`next`](Self::next) is at the end.
+    /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards
+    /// [`next`](Self::next) is at the end.
     ///
-    /// The walk descends into the directories that were yielded before, and then into those of the
-    /// listing, in its order. To choose among the subdirectories, name them:
+    /// The walk then descends in the order of the listing, and forgets which entries you skipped or
+    /// followed. To choose among the subdirectories, name them:
     ///
     /// ```
     /// use lendir::{Listing, WalkDirs};
@@ -208,17 +211,13 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// Each call copies the path: in a deep chain of directories, that takes time that grows with
+    /// The directory is opened again if an entry was yielded before. Each call copies the path: in a deep chain of directories, that takes time that grows with
     /// the square of the depth. A sorted [`walk`](crate::walk()) avoids it.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         let Self { batch, directory, end_marker, subdirs, .. } = self;
-        batch.note(directory.fd, subdirs);
-        let read = batch.read_rest(listing, *directory, *end_marker, subdirs.can_enter());
-        let noted = listing.iter().map(|entry| subdirs.note(entry, |state| state));
-        let noted = noted.fold(Ok(()), Result::and).map_err(|error| directory.error(error));
-        read.and(noted)
+        batch.read_whole(listing, *directory, *end_marker, subdirs)
     }
 
     /// Tells the walk not to descend into any entry of this directory, except those that you [name

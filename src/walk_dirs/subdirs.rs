@@ -72,6 +72,13 @@ impl Subdirs {
         Ok(())
     }
 
+    /// Removes the names of the entries that were noted, but none that the caller has named.
+    pub(crate) fn forget_passed(&mut self) {
+        if self.needs_rest() {
+            self.pending.truncate(self.level_start);
+        }
+    }
+
     /// Removes all names of the current directory. From now on the walk enters only those that the
     /// caller names.
     #[inline]

@@ -223,5 +223,5 @@ fn read_dir_shares_its_descriptor() {
     assert_eq!(tell(entries.fd()).unwrap(), tell(fd).unwrap());
     let debug = format!("{dir:?}");
     assert!(debug.starts_with(&format!("ReadDir {{ path: {:?}, dir: ", made.path())), "{debug}");
-    assert!(debug.ends_with(", phase: Reading, .. }"), "{debug}");
+    assert!(debug.ends_with(", phase: Fresh, .. }"), "{debug}");
 }

@@ -3,9 +3,10 @@
 
 use crate::support::machine::runs_long;
 use crate::support::requests::{Requests, check_walk_dirs, collect_visits, walk};
+use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::visits::directories;
-use lendir::{Buffer, Dir, DirEntry, Listing, WalkDirs};
+use lendir::{Buffer, Dir, DirEntry, Entries, Listing, WalkDirs};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -96,44 +97,115 @@ fn same_mount_skips_other_mounts() {
     }
 }
 
-/// The caller can read the descriptor of a yielded directory, and then name what the walk enters.
+/// The caller can read the descriptor of a yielded directory to its end. The `Dir` yields each entry
+/// all the same, and the walk loses nothing.
 #[test]
-fn names_are_entered_whoever_has_read_the_directory() {
+fn reading_the_descriptor_loses_no_directory() {
+    let tree = Tree::of(&["a/b/c/", "d/e/", "f"]);
+    let mut buffer = Buffer::new();
+    let mut read_by_entries =
+        |dir: &Dir<'_>| _ = Entries::new(dir.fd(), &mut buffer).count().unwrap();
+    let mut listing = Listing::new();
+    let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
+    let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
+    let thens: [fn(&mut Dir<'_>) -> u64; 4] = [
+        |_| 6,
+        |dir| {
+            let mut listing = Listing::new();
+            dir.read_into(&mut listing).unwrap();
+            listing.len() as u64
+        },
+        |dir| dir.count().unwrap(),
+        |dir| u64::from(dir.next().unwrap().is_some()) + dir.count().unwrap(),
+    ];
+    for read in readers {
+        for then in thens {
+            let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+            let (mut visits, mut entries) = (0, 0);
+            while let Some(mut dir) = walk.next().unwrap() {
+                read(&dir);
+                entries += then(&mut dir);
+                visits += 1;
+            }
+            assert_eq!((visits, entries.min(6)), (6, 6));
+        }
+    }
+}
+
+/// A name is entered whoever has read the directory.
+#[test]
+fn names_are_entered_after_the_descriptor_was_read() {
     let tree = Tree::of(&["a/", "b/"]);
     symlink("/proc/self/fdinfo", tree.path().join("link")).unwrap();
     let mut walk = WalkDirs::options().follow_links(true).open(tree.path()).unwrap();
     let mut dir = walk.next().unwrap().unwrap();
     Listing::new().read(dir.fd()).unwrap();
-    assert!(dir.next().unwrap().is_none());
     dir.skip_subdirs();
     assert!(dir.enter_name("b").unwrap() && dir.enter_name("link").unwrap());
     let visits = collect_visits(&mut walk, |_| Requests::ALL);
     assert_eq!(directories(&visits), ["b", "link"].map(|name| tree.path().join(name)));
 }
 
-/// Whatever has been yielded before, a listing gets the entries that remain, and the walk enters
-/// the directories among both, in this order.
+/// Whatever was yielded before, a listing gets the whole directory, and the walk enters the
+/// directories in its order, each once. A name that was passed before stays.
 #[test]
-fn listing_gets_what_remains() {
+fn listing_gets_the_whole_directory() {
     const COUNT: usize = 1000; // several of the smallest batches
     let tree = Tree::new(|at| tree::wide(at, COUNT, 8));
     for yielded in [0, 1, 2, 500, COUNT] {
-        let mut walk =
-            WalkDirs::options().buffer_capacity(Buffer::MIN_CAPACITY).open(tree.path()).unwrap();
-        let mut root = walk.next().unwrap().unwrap();
-        let mut names = Vec::new();
-        while names.len() < yielded {
-            names.push(root.next().unwrap().unwrap().name().to_vec());
+        for is_named in [false, true] {
+            let mut walk = WalkDirs::options()
+                .buffer_capacity(Buffer::MIN_CAPACITY)
+                .open(tree.path())
+                .unwrap();
+            let mut root = walk.next().unwrap().unwrap();
+            let mut first = None;
+            for _ in 0..yielded {
+                let entry = root.next().unwrap().unwrap();
+                first.get_or_insert(entry.name().to_vec());
+                entry.skip_subtree(); // a listing forgets it
+            }
+            if is_named {
+                root.skip_subdirs();
+                if let Some(name) = &first {
+                    assert!(root.enter_name(name).unwrap());
+                }
+            }
+            let mut listing = Listing::new();
+            for _ in 0..2 {
+                root.read_into(&mut listing).unwrap();
+                assert!(listing.len() == COUNT && root.next().unwrap().is_none());
+            }
+            let names: Vec<_> = listing.iter().map(|entry| entry.name().to_vec()).collect();
+            let mut entered = Vec::new();
+            for_each(&mut walk, |dir| entered.push(dir.name().to_vec()));
+            let expected = if is_named { first.into_iter().collect() } else { names };
+            assert!(entered.is_sorted() && entered == expected, "{yielded} yielded");
         }
-        let mut listing = Listing::new();
-        root.read_into(&mut listing).unwrap();
-        assert_eq!(listing.len(), COUNT - yielded);
-        names.extend(listing.iter().map(|entry| entry.name().to_vec()));
-        assert!(names[yielded..].is_sorted() && root.next().unwrap().is_none());
-        root.read_into(&mut listing).unwrap();
-        assert!(listing.is_empty(), "nothing remains");
-        let mut entered = Vec::new();
-        for_each(&mut walk, |dir| entered.push(dir.name().to_vec()));
-        assert_eq!(entered, names, "{yielded} yielded");
+    }
+}
+
+#[test]
+fn calls_describe_the_yielded_directory() {
+    let tree = Tree::of(&["a/b/", "file"]);
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    while let Some(mut dir) = walk.next().unwrap() {
+        let (path, depth) = (dir.path(), dir.depth());
+        let stat = dir.stat().unwrap();
+        assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
+        assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
+        let error = dir.wrap_error(rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth(), errno(&error)), (Some(path), depth, libc::EPERM));
+        let error = dir.wrap_error_at("name", rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth()), (Some(&*path.join("name")), depth + 1));
+        while let Some(entry) = dir.next().unwrap() {
+            let error = entry.wrap_error(rustix::io::Errno::PERM);
+            assert_eq!((error.path(), error.depth()), (Some(&*entry.path()), entry.depth()));
+            assert_eq!(
+                (&*entry.path(), entry.depth()),
+                (&*path.join(entry.file_name()), depth + 1)
+            );
+        }
+        assert_eq!(dir.count().unwrap(), 0, "entries after the end");
     }
 }

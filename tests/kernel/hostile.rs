@@ -148,6 +148,13 @@ fn reading_again_needs_no_lseek() {
                     dir.read_into(&mut listing).unwrap();
                     assert_eq!(listing.len(), entries);
                 }
+                let mut walk = lendir::walk_dirs(&path).unwrap();
+                let mut dir = walk.next().unwrap().unwrap();
+                for _ in 0..3 {
+                    dir.next().unwrap();
+                    dir.read_into(&mut listing).unwrap();
+                    assert_eq!(listing.len(), entries);
+                }
             }
         }
     });

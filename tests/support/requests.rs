@@ -40,13 +40,13 @@ pub struct Requests {
     /// The number of entries to read one by one.
     pub next_calls: usize,
     /// The order of a `Walk`, or of the `Listing` into which the caller of a `WalkDirs` then reads
-    /// the rest of the directory, if any.
+    /// the whole directory, if any.
     pub listing: Option<Order>,
     /// The number of entries before the call of [`Dir::skip_subdirs`], if any. In the end, the
-    /// caller then names what to enter: of the listing, in its order, or else of the entries that
-    /// were yielded, in reverse.
+    /// caller then names what to enter of all that it has read: in the order of the listing, or
+    /// else in reverse.
     pub names_at: Option<usize>,
-    /// The requests about the entries that are yielded. Those in a listing are asked by name.
+    /// The requests about the entries that are yielded. A listing forgets them, and is asked by name.
     pub about: About,
     pub max_depth: usize,
 }

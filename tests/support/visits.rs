@@ -116,22 +116,19 @@ fn below(
             // The requests are made about this number of entries.
             let mut asked = yielded.len();
             let has_names = requests.names_at.is_some();
-            if kind == Kind::Walk {
-                found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
-            } else if let Some(order) = requests.listing {
-                // The listing has the entries that were not yielded before.
-                let listed = sorted(found.split_off(asked), order);
-                yielded.extend(listed.iter().cloned());
-                found.truncate(if has_names { 0 } else { asked });
-                found.extend(listed);
-                asked = if has_names { found.len() } else { asked };
-            } else if has_names {
-                found.truncate(asked);
-                found.reverse();
-            }
+            found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
             if kind != Kind::Walk {
+                let has_listing = requests.listing.is_some();
+                // The listing has all entries, including those that were yielded before.
+                yielded.extend(found.iter().filter(|_| has_listing).cloned());
                 yielded.iter_mut().for_each(Found::clear_unknown_to_std);
                 visits.push(Visit::new(dir, depth, What::First(yielded)));
+                if has_names && !has_listing {
+                    found.truncate(asked);
+                    found.reverse();
+                } else if has_listing {
+                    asked = if has_names { found.len() } else { 0 };
+                }
             }
             for (at, entry) in found.iter().enumerate() {
                 let (path, depth) = (dir.join(OsStr::from_bytes(&entry.name)), depth + 1);

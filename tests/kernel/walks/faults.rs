@@ -1,14 +1,17 @@
 //! Errors of each system call of both walks.
 
 use crate::errnos::ERRNOS;
+use crate::file_systems::FILE_SYSTEMS;
+use crate::fuse::{Directory, Server, dir, directory, file, served};
 use crate::report::{Report, SORTED, SORTED_WALK, comb};
+use crate::support::machine;
 use crate::support::options::{EntryWalk, TestOptions};
 use crate::support::process::as_nobody;
 use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
 use crate::support::visits::{Visit, assert_nothing_is_lost_silently, errors, errors_between};
 use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
-use lendir::{Order, StatxFlags};
+use lendir::{Dir, Order, StatxFlags};
 use libc::{EACCES, EINTR, EMFILE, ENFILE, ENOENT, ENOSYS, EPERM, EXDEV, c_int, c_long};
 use rustix::thread::gettid;
 use std::fs::{self, Permissions};
@@ -297,5 +300,63 @@ fn rest_of_a_dropped_dir_needs_no_seek() {
         let visits = collect_visits(&mut walk, |_| Requests::ALL);
         assert_eq!((&visits[0].path, visits.len(), errors(&visits).len()), (&first, 3, 0));
         trap::count(libc::SYS_lseek);
+    });
+}
+
+/// The walk goes on where a `Dir` is left, so it makes the calls of a full reading, whatever the
+/// file system. The last directory has several batches.
+#[test]
+fn dir_that_is_left_takes_no_call_more() {
+    const TEST: &str = "walks::faults::dir_that_is_left_takes_no_call_more";
+    const READING: [c_long; 4] = [GETDENTS64, libc::SYS_lseek, OPENAT, OPENAT2];
+    const FILES: usize = 2000;
+    fn check(tree: &Path, what: &str) {
+        let _trap = match trap::set(&READING) {
+            Ok(trap) => trap,
+            Err(missing) => return machine::skip(TEST, &missing),
+        };
+        let calls = |look: fn(&mut Dir<'_>)| {
+            READING.map(|call| {
+                trap::count(call);
+                let (mut walk, mut count) = (lendir::walk_dirs(tree).unwrap(), 0);
+                while let Some(mut dir) = walk.next().unwrap() {
+                    look(&mut dir);
+                    count += 1;
+                }
+                assert_eq!(count, 4, "{what}");
+                trap::made()
+            })
+        };
+        let all = calls(|dir| assert!(dir.count().unwrap() > 0));
+        let looks: [fn(&mut Dir<'_>); 3] = [
+            |_| (),
+            |dir| assert!(dir.next().unwrap().is_some()),
+            |dir| assert!(dir.find(|entry| !entry.name().is_empty()).unwrap().is_some()),
+        ];
+        for look in looks {
+            assert_eq!(calls(look), all, "{what}: getdents64, lseek, openat, openat2");
+        }
+    }
+    served(TEST, || {
+        for name in ["tmpfs", "ext4", "xfs", "btrfs"] {
+            let system = FILE_SYSTEMS.iter().find(|system| system.name == name).unwrap();
+            let fill = |at: &Path, _| {
+                make(at, &["tree/a/file", "tree/b/file", "tree/z/"]);
+                for number in 0..FILES {
+                    fs::write(at.join(format!("tree/z/{number:020}")), "").unwrap();
+                }
+            };
+            let outcome = system.mounted(fill, |mounted| check(&mounted.at.join("tree"), name));
+            machine::skip_unless(TEST, outcome);
+        }
+        // Last: in this thread the trap stays.
+        let child = |name, count| {
+            let files = (0..count).map(|number| file(format!("{number:020}")));
+            let seekless = |directory| Directory { cookie: Some(|place| place + 1), ..directory };
+            dir(name, seekless(directory(files.collect())))
+        };
+        let tree = directory(vec![child("a", 1), child("b", 1), child("z", FILES)]);
+        let server = Server::mount(vec![tree]).unwrap();
+        check(&server.path(0), "a server that ignores seeks");
     });
 }
