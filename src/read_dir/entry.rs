@@ -562,8 +562,8 @@ impl<'a> Entry<'a> {
     ///
     /// - `EISDIR`: the entry is a directory.
     /// - `ENOENT`: the entry no longer exists. See [`Error::is_gone`].
-    /// - `EACCES` or `EPERM`: you have no permission to write to the directory, or it is sticky, and
-    ///   neither it nor the entry is yours.
+    /// - `EACCES` or `EPERM`: you have no permission to write to the directory, or it is sticky,
+    ///   and neither it nor the entry is yours.
     /// - `EBUSY`: something is mounted on the entry, or the system uses it.
     /// - `EROFS`: the file system is read-only.
     ///

@@ -702,12 +702,8 @@ impl WalkOptions {
         /// - `EACCES`: a directory on the path can no longer be searched.
         /// - `EMFILE`, `ENFILE`: no descriptor is left.
         ///
-        /// The walk recognises a directory by its device, its inode number and, where the file
-        /// system stamps birth times that [can be
-        /// trusted](crate::security#closed-directories), its birth time. Elsewhere, a new directory
-        /// passes for a removed one whose inode number it got. Before it closes a directory that is
-        /// younger than a clock tick, the walk waits (up to 20 ms) so that no impostor can share
-        /// its birth time.
+        /// [Security](crate::security#closed-directories) says how the walk recognises a directory,
+        /// where another can pass for it, and why closing a young one takes up to 20 ms.
         max_open,
         /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
         /// entries of a root have depth 1. There is no limit by default.

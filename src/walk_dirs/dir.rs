@@ -309,9 +309,9 @@ impl<'a, S> Dir<'a, S> {
 
     /// Returns the path of this directory, which begins with the root's as you wrote it.
     ///
-    /// **Use the path only in messages.** If another process moves directories, it can resolve to
-    /// something else, and it can be longer than the 4,096 bytes that a system call accepts. To act
-    /// on the directory, use [`fd`](Self::fd).
+    /// **Use the path only in messages**: it can resolve to something else by now, as
+    /// [`Entry::path`](crate::Entry::path) says, or be too long for a system call. To act on the
+    /// directory, use [`fd`](Self::fd).
     ///
     /// The path borrows from the walk, not from this `Dir`, so take it before the inner loop:
     ///
@@ -451,8 +451,8 @@ impl<'a, S> Dir<'a, S> {
         self.directory.error_at(name.as_ref(), cause)
     }
 
-    /// Removes this directory at its [second visit](Self::is_second_visit), once it is empty. A root
-    /// is removed from the directory that it was opened through.
+    /// Removes this directory at its [second visit](Self::is_second_visit), once it is empty. A
+    /// root is removed from the directory that it was opened through.
     ///
     /// ```
     /// # let made = tempfile::tempdir()?;

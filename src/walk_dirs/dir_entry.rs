@@ -83,9 +83,8 @@ impl<'a> DirEntry<'a> {
     /// !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links below it are not followed
     /// unless you call `follow` for them as well.
     ///
-    /// **Links multiply the work** even without a loop: eighteen directories, each with two links
-    /// to the next, make half a million visits. [`max_depth`](crate::WalkOptions::max_depth) bounds
-    /// them.
+    /// **Links multiply the work** [even without a loop](crate::security#followed-links).
+    /// [`max_depth`](crate::WalkOptions::max_depth) bounds it.
     ///
     /// # Errors
     ///

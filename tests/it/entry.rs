@@ -181,7 +181,7 @@ fn errors(entry: &Entry<'_>) -> [Error; 6] {
     .map(|error| error.expect("it did not fail"))
 }
 
-/// By its name in the directory that listed it, although another directory has the path by now.
+/// It goes by its name in the directory that listed it, though another directory has the path.
 #[test]
 fn entry_is_removed_in_the_directory_that_listed_it() {
     let remove = |entry: &Entry<'_>| {

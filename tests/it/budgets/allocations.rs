@@ -11,7 +11,7 @@ thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, now: 0, peak: 0 }) };
 }
 
-/// How often this thread has allocated, and the bytes in use now and at most.
+/// Counts the allocations of this thread, and the bytes in use now and at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
     pub times: usize,
@@ -19,7 +19,7 @@ pub struct Allocated {
     pub peak: usize,
 }
 
-/// What is in use before a measurement, which may free it.
+/// The memory that is in use before a measurement, which may free it.
 const BEFORE: usize = usize::MAX / 2;
 
 #[global_allocator]
