@@ -179,7 +179,7 @@ const BUDGETS: &[Budget] = budgets![
     "WalkDirs, one entry",      COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| BATCH + levels(n),     |at| dirs(at, options(), |dir, _| _ = dir.next().unwrap());
     "WalkDirs, named",          COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         24, |n| 2 * BATCH + levels(n), |at| dirs(at, options(), name_all);
     "WalkDirs, one skipped",    COMB,         |n| 2 * n + 1,   |n, c| (2 * n + 1) * c + 1,         18, |n| BATCH + levels(n),     |at| dirs(at, options(), skip_z);
-    "WalkDirs, all skipped",    WIDE,         |_| 1,           |_, c| c,                            3, |_| 1000,                  |at| dirs(at, options(), |dir, _| dir.skip_subdirs());
+    "WalkDirs, all skipped",    WIDE,         |_| 1,           |_, c| c,                            3, |_| 6000,                  |at| dirs(at, options(), |dir, _| dir.skip_subdirs());
     "WalkDirs, max_depth",      COMB,         |_| 4,           |_, c| 4 + 2 * c,                    6, |_| BATCH,                 |at| dirs(at, options().max_depth(2), |_, _| ());
     "WalkDirs, links",          LINKS,        |n| n + 1,       |n, c| (n + 1) * c + 1,             12, |n| BATCH + path(n),       |at| dirs(&at.join("root"), options(), read_all);
     "Walk",                     CHAIN,        |n| n + 1,       |n, c| (n + 1) * c + 1,             10, |n| BATCH + path(n),       |at| walk(at, Walk::options());
