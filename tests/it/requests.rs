@@ -9,126 +9,93 @@ use crate::support::tree::{self, Random, Tree, chmod};
 use crate::support::visits::{directories, expected_visits};
 use lendir::{Dir, Error, Listing, WalkDirs};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
 
-/// A name that is entered, or its error.
-type Outcome = (String, Result<(), i32>);
-
-/// Returns what comes of a name. Its last letter says whether it is a directory, a link to one, or
-/// a file, if it exists.
-fn outcome(name: &str, follows: bool, there: &[String]) -> Option<Outcome> {
-    let kind = name.chars().last().filter(|_| there.iter().any(|there| there == name));
-    let what = match (kind, follows) {
-        (Some('d'), _) | (Some('l'), true) => Ok(()),
-        (None, _) if name.len() > 255 => Err(libc::ENAMETOOLONG),
-        (_, true) => return None,
-        (None, false) => Err(libc::ENOENT),
-        (Some(_), false) => Err(libc::ENOTDIR),
-    };
-    Some((name.to_owned(), what))
-}
-
-/// Makes random calls that do not matter: the names alone do.
-fn read_some(dir: &mut Dir<'_>, listing: &mut Listing, random: &mut Random) {
-    for _ in 0..random.below(40) {
-        match random.below(40) {
-            0 => dir.read_into(listing).unwrap(),
-            1 => assert!(dir.count().is_ok()),
-            2 => dir.skip_subdirs(),
-            number => {
-                let Some(entry) = dir.next().unwrap() else { return };
-                match number {
-                    3..8 => entry.follow(),
-                    8..13 => entry.skip_subtree(),
-                    13..16 => drop(entry.stat().unwrap()),
-                    _ => {}
-                }
-            }
-        }
-    }
-}
-
-/// Reads and requests something, and names some of `names`. Returns the expected outcomes.
-fn name_some(
-    dir: &mut Dir<'_>,
-    names: &[String],
-    there: &[String],
-    (seed, follows): (u64, bool),
-) -> Vec<Outcome> {
-    let (mut random, mut listing) = (Random(seed), Listing::new());
-    read_some(dir, &mut listing, &mut random);
-    dir.skip_subdirs();
-    let mut outcomes = Vec::new();
-    let most = [1, 4, names.len()][random.below(3)];
-    for _ in 0..random.below(most) {
-        let name = &names[random.below(names.len())]; // also twice
-        assert!(dir.enter_name(name).unwrap());
-        outcomes.extend(outcome(name, follows, there));
-    }
-    while random.below(2) == 0 && dir.next().unwrap().is_some() {}
-    if random.below(4) == 0 {
-        dir.read_into(&mut listing).unwrap();
-    }
-    outcomes
-}
-
-/// After `skip_subdirs`, the walk enters exactly what the caller names, in that order.
+/// After `skip_subdirs`, the walk enters exactly what the caller names, in that order, even twice,
+/// whatever the caller has read or requested before. The last letter of a name says what it is.
 #[test]
 fn walk_enters_exactly_the_named_directories() {
     let _watchdog = watchdog();
     let outside = Tree::of(&["below/"]);
     let tree = Tree::new(|at| {
         for number in 0..60 {
-            fs::create_dir(at.join(format!("{number}d"))).unwrap();
-            File::create(at.join(format!("{number}f"))).unwrap();
+            tree::make(at, &[format!("{number}d/"), format!("{number}f")]);
             symlink(outside.path().join("below"), at.join(format!("{number}l"))).unwrap();
         }
     });
-    let there = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    let there: Vec<_> = there.map(|name| name.into_string().unwrap()).collect();
-    // Others are prefixes or extensions of these.
+    let at = tree.path();
+    // Some are missing, and prefixes or extensions of others.
     let missing = ["0", "1dd", "2d ", "zzz", &"x".repeat(300)].map(String::from);
-    let names = [&there[..], &missing].concat();
+    let there = |kind| (0..60).map(move |number| format!("{number}{kind}"));
+    let names: Vec<_> = ["d", "f", "l"].into_iter().flat_map(there).chain(missing).collect();
     for seed in 0..if runs_long() { 4000 } else { 60 } {
-        for (threads, second_visits) in
-            THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)])
-        {
-            let follows = seed % 2 == 0;
+        let (mut random, follows) = (Random(seed), seed % 2 == 0);
+        let most = [1, 4, names.len()][random.below(3)];
+        let any = (0..random.below(most)).map(|_| &*names[random.below(names.len())]);
+        let wanted: Vec<_> = any.collect();
+        let outcome = |name: &&str| match name.as_bytes() {
+            name if name.len() > 255 => Some(libc::ENAMETOOLONG),
+            _ if !at.join(name).exists() => (!follows).then_some(libc::ENOENT),
+            [.., b'd'] => Some(0),
+            [.., b'l'] => Some(if follows { 0 } else { libc::ENOTDIR }),
+            _ => (!follows).then_some(libc::ENOTDIR),
+        };
+        let expected = wanted.iter().filter_map(|name| Some((at.join(name), outcome(name)?)));
+        let mut expected: Vec<_> = expected.collect();
+        for (threads, second_visits) in [(1, true), (1, false), (2, true), (8, true)] {
             let options = WalkDirs::options().max_open(4).second_visits(second_visits);
-            let options = options.follow_links(follows);
-            let [outcomes, expected] = [(); 2].map(|()| Mutex::<Vec<Outcome>>::default());
-            let add = |path: &Path, what| {
-                let name = path.strip_prefix(tree.path()).unwrap().to_str().unwrap().to_owned();
-                outcomes.lock().unwrap().push((name, what));
-            };
-            let _ = options.open(tree.path()).unwrap().run_parallel(threads, |worker| {
+            let walk = options.follow_links(follows).open(at).unwrap();
+            let parts = walk.run_parallel(threads, |worker| {
+                let (mut found, mut listing) = (Vec::new(), Listing::new());
+                let mut errors = Vec::new();
                 while let Some(mut dir) =
-                    worker.next_or_report(|error| add(path(&error), Err(errno(&error))))
+                    worker.next_or_report(|error| errors.push((path(&error).into(), errno(&error))))
                 {
+                    found.append(&mut errors);
                     match dir.depth() {
                         _ if dir.is_second_visit() => {}
-                        0 => {
-                            *expected.lock().unwrap() =
-                                name_some(&mut dir, &names, &there, (seed, follows));
-                        }
-                        _ => add(dir.path(), Ok(())),
+                        0 => name_some(&mut dir, &wanted, &mut listing, seed),
+                        _ => found.push((dir.path().to_owned(), 0)),
                     }
                 }
+                [found, errors].concat()
             });
-            let [mut outcomes, mut expected] =
-                [outcomes, expected].map(|all| all.into_inner().unwrap());
+            let mut found = parts.concat();
             if threads > 1 {
-                outcomes.sort();
+                found.sort();
                 expected.sort();
             }
-            let what = format!("seed {seed}, {threads} threads, second visits {second_visits}");
-            assert_eq!(outcomes, expected, "{what}");
+            assert_eq!(found, expected, "seed {seed}, {threads} threads, {second_visits}");
         }
+    }
+}
+
+/// Makes random calls that do not matter, and then names these.
+fn name_some(dir: &mut Dir<'_>, names: &[&str], listing: &mut Listing, seed: u64) {
+    let mut random = Random(seed);
+    for _ in 0..random.below(40) {
+        match random.below(40) {
+            0 => dir.read_into(listing).unwrap(),
+            1 => assert!(dir.count().is_ok()),
+            2 => dir.skip_subdirs(),
+            call => match dir.next().unwrap() {
+                Some(entry) if call < 8 => entry.follow(),
+                Some(entry) if call < 13 => entry.skip_subtree(),
+                Some(entry) if call < 16 => drop(entry.stat().unwrap()),
+                _ => {}
+            },
+        }
+    }
+    dir.skip_subdirs();
+    for name in names {
+        assert!(dir.enter_name(name).unwrap());
+    }
+    while random.below(2) == 0 && dir.next().unwrap().is_some() {}
+    if random.below(4) == 0 {
+        dir.read_into(listing).unwrap();
     }
 }
 

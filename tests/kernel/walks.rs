@@ -14,8 +14,6 @@ mod openat2;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod parallel;
 mod procfs;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
-mod queries;
 mod requests;
 mod self_bind;
 mod swaps;

@@ -3,7 +3,9 @@
 use super::scan::{self, Found};
 use super::tree::Random;
 use super::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Dir, Error, FileType, Listing, Order, Walk, WalkDirs, WalkEntry, Worker};
+use lendir::{
+    Dir, Entry, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs, WalkEntry, Worker,
+};
 use rustix::fs::{AtFlags, fstat, statat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -18,8 +20,10 @@ pub enum Request {
     /// In a `WalkDirs` this is `SkipSubtree`, too.
     SkipRest,
     Follow,
-    /// A query, which is not a request.
+    /// Queries, which are no requests.
     Stat,
+    Statx,
+    FileType,
 }
 
 /// The entries about which a caller makes requests.
@@ -83,7 +87,7 @@ impl Requests {
     }
 
     fn at(&self, path: &Path) -> Vec<Request> {
-        use Request::{Follow, SkipRest, SkipSubtree, Stat};
+        use Request::{FileType, Follow, SkipRest, SkipSubtree, Stat, Statx};
         let name = path.file_name().map_or(&b""[..], OsStr::as_bytes);
         match self.about {
             About::Follow => vec![Follow],
@@ -92,14 +96,18 @@ impl Requests {
             About::Random(seed) => {
                 let mut random = Random::of(&(seed, path));
                 let count = random.below(8).saturating_sub(4);
-                (0..count).map(|_| [SkipSubtree, SkipRest, Follow, Stat][random.below(4)]).collect()
+                let all = [SkipSubtree, SkipRest, Follow, Follow, Stat, Statx, FileType];
+                (0..count).map(|_| all[random.below(all.len())]).collect()
             }
         }
     }
 
     /// Returns the last request about the entry at this path.
     pub fn last_at(&self, path: &Path) -> Option<Request> {
-        self.at(path).into_iter().rfind(|request| *request != Request::Stat)
+        use Request::{Follow, SkipRest, SkipSubtree};
+        self.at(path)
+            .into_iter()
+            .rfind(|request| matches!(request, SkipSubtree | SkipRest | Follow))
     }
 
     /// Returns `true` if the walk follows all links, also those that are named.
@@ -118,8 +126,19 @@ impl Requests {
                 Request::SkipSubtree => entry.skip_subtree(),
                 Request::SkipRest => entry.skip_rest_of_dir(),
                 Request::Follow => entry.follow(),
-                Request::Stat => drop(entry.stat().unwrap()),
+                query => query.ask(entry),
             }
+        }
+    }
+}
+
+impl Request {
+    /// Queries an entry.
+    fn ask(self, entry: &Entry<'_>) {
+        match self {
+            Self::Stat => drop(entry.stat().unwrap()),
+            Self::Statx => drop(entry.statx(StatxFlags::BASIC_STATS)), // may fail by a trap
+            _ => drop(entry.file_type().unwrap()),
         }
     }
 }
@@ -256,7 +275,7 @@ impl Visitor {
                         match request {
                             Request::SkipSubtree | Request::SkipRest => entry.skip_subtree(),
                             Request::Follow => entry.follow(),
-                            Request::Stat => drop(entry.stat().unwrap()),
+                            query => query.ask(&entry),
                         }
                     }
                 }

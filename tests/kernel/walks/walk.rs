@@ -5,15 +5,17 @@ use crate::fuse::{
     record, served,
 };
 use crate::report::SORTED_WALK;
+use crate::support::machine::runs_long;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
 use crate::support::process::leave_room;
-use crate::support::requests::{About, next};
+use crate::support::requests::{self, About, Requests, collect_visits, next};
 use crate::support::tree::{self, make};
-use crate::support::visits::{Visit, What, errors_between};
-use crate::trap::{self, GETDENTS64, NEWFSTATAT, STATX, trapped};
+use crate::support::visits::{Visit, What, errors_between, expected_visits};
+use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
 use lendir::{Listing, Order, StatxFlags, Walk, WalkDirs};
-use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO, ENOSYS};
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -73,19 +75,47 @@ fn read_error_comes_where_reading_ended() {
     });
 }
 
+/// The model of both walks holds where directories list no types, whatever the caller asks, and
+/// whether or not the kernel has `statx`. What is not a directory is not opened.
 #[test]
 fn walk_follows_entries_of_unknown_type() {
-    trapped("walks::walk::walk_follows_entries_of_unknown_type", &[GETDENTS64], |tree| {
+    const TEST: &str = "walks::walk::walk_follows_entries_of_unknown_type";
+    trapped(TEST, &[GETDENTS64, OPENAT2, STATX], |tree| {
         fs::create_dir(tree.join("root")).unwrap(); // links of a random tree lead above it
         tree::random(&tree.join("root"), 6);
-        let abouts = [About::Nothing, About::Follow, About::Random(1), About::Random(2)];
-        for options in abouts.map(|about| EntryWalk { about, max_depth: 6, ..SORTED_WALK }) {
-            let expected = options.expected(tree);
-            trap::count(GETDENTS64);
+        let lstat = |path: &Path| fs::symlink_metadata(path).unwrap();
+        lstat(tree); // if the first `statx` fails, `std` makes no other
+        let hide = |is_refused| {
+            trap::count(OPENAT2);
             trap::hide_types();
-            let items = options.read(tree);
-            trap::count(GETDENTS64);
-            assert_eq!(items, expected, "{options:?}");
+            if is_refused {
+                trap::refuse(STATX, ENOSYS);
+            }
+        };
+        let abouts = [About::Nothing, About::Follow].into_iter();
+        for about in abouts.chain((0..if runs_long() { 200 } else { 8 }).map(About::Random)) {
+            for is_refused in [false, true] {
+                let options = EntryWalk { about, max_depth: 6, ..SORTED_WALK };
+                let expected = options.expected(tree);
+                let is_dir = |visit: &&Visit| visit.depth < 6 && lstat(&visit.path).is_dir();
+                let dirs = expected.iter().filter(is_dir).count();
+                hide(is_refused);
+                let items = options.read(tree);
+                let opened = trap::made() as usize;
+                trap::count(GETDENTS64);
+                assert_eq!(items, expected, "{options:?}");
+                let is_exact = matches!(about, About::Nothing) && !is_refused;
+                assert!(!is_exact || opened == dirs, "{opened} opened of {dirs}");
+
+                let About::Random(seed) = about else { continue };
+                let requests = |path: &Path| Requests::random(seed, path);
+                let expected = expected_visits(tree, seed % 2 == 0, requests);
+                hide(is_refused);
+                let mut walk = requests::walk(tree, 5, seed % 2 == 0);
+                let visits = collect_visits(&mut walk, requests);
+                trap::count(GETDENTS64);
+                assert_eq!(visits, expected, "seed {seed}");
+            }
         }
         let follows = EntryWalk { about: About::Follow, max_depth: 6, ..SORTED_WALK };
         let expected = follows.expected(tree);
