@@ -14,7 +14,7 @@ pub struct Contender<'a> {
 /// The answer that a contender must give, and how often it must be checked.
 pub struct Oracle<'a> {
     /// The name of the directory or tree, for messages.
-    subject: &'a str,
+    name: &'a str,
     /// Whether other processes change it while it is read, like `/proc`.
     changes: bool,
     /// The number of directories that are read in turn.
@@ -36,6 +36,23 @@ pub trait Reader {
     fn read(&mut self, take: impl FnMut(&[u8]));
 }
 
+/// Defines a [`Reader`]: a struct with these fields, and how it reads. `take` gets each name.
+#[macro_export]
+macro_rules! reader {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),+ } |$take:ident| $body:block) => {
+        $(#[$doc])*
+        struct $name<'a> { $($field: $type),+ }
+
+        impl $crate::contender::Reader for $name<'_> {
+            #[inline]
+            fn read(&mut self, mut $take: impl FnMut(&[u8])) {
+                let Self { $($field),+ } = self;
+                $body
+            }
+        }
+    };
+}
+
 /// Work that adds up the lengths of the names when it is timed. Its answer is the hash of the
 /// names.
 struct Reading<R>(R);
@@ -53,52 +70,33 @@ impl<R: Reader> Work for Reading<R> {
     }
 
     fn answer(&mut self) -> u64 {
-        let mut hasher = NamesHasher::default();
-        self.0.read(|name| hasher.add(name));
+        let mut hasher = DefaultHasher::new();
+        self.0.read(|name| name.hash(&mut hasher));
         hasher.finish()
     }
 }
 
-/// Work that fills `memory`. `answer`, which is not timed, reads this memory.
-struct Filling<M, F, A> {
-    memory: M,
-    fill: F,
-    answer: A,
-}
+/// Work that is timed by its whole answer, a number.
+struct Counting<F>(F);
 
-impl<M, F: FnMut(&mut M), A: Fn(&M) -> u64> Work for Filling<M, F, A> {
+impl<F: FnMut() -> u64> Work for Counting<F> {
     fn time(&mut self, times: u64) -> Duration {
         let begin = Instant::now();
         for _ in 0..times {
-            (self.fill)(&mut self.memory);
-            black_box(&mut self.memory);
+            black_box((self.0)());
         }
         begin.elapsed()
     }
 
     fn answer(&mut self) -> u64 {
-        (self.fill)(&mut self.memory);
-        (self.answer)(&self.memory)
+        (self.0)()
     }
 }
 
-/// A hasher of names, whose order counts.
-#[derive(Default)]
-pub struct NamesHasher(DefaultHasher);
-
-impl NamesHasher {
-    pub fn add(&mut self, name: &[u8]) {
-        name.hash(&mut self.0);
-    }
-
-    pub fn finish(self) -> u64 {
-        self.0.finish()
-    }
-}
-
+/// Returns the hash of names, whose order counts.
 pub fn hash<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> u64 {
-    let mut hasher = NamesHasher::default();
-    names.into_iter().for_each(|name| hasher.add(name.as_ref()));
+    let mut hasher = DefaultHasher::new();
+    names.into_iter().for_each(|name| name.as_ref().hash(&mut hasher));
     hasher.finish()
 }
 
@@ -113,29 +111,12 @@ impl<'a> Contender<'a> {
     }
 
     /// Creates a contender that answers with the number that `count` returns.
-    pub fn counting(
+    pub fn counting<F: FnMut() -> u64 + 'a>(
         name: &'static str,
         oracle: Oracle<'a>,
-        mut count: impl FnMut() -> u64 + 'a,
+        count: F,
     ) -> Self {
-        Self::filling(name, oracle, 0, move |counted| *counted = count(), |counted| *counted)
-    }
-
-    /// Creates a contender that fills the same memory each time. `answer`, which is not timed,
-    /// reads this memory.
-    pub fn filling<M: 'a>(
-        name: &'static str,
-        oracle: Oracle<'a>,
-        memory: M,
-        fill: impl FnMut(&mut M) + 'a,
-        answer: impl Fn(&M) -> u64 + 'a,
-    ) -> Self {
-        Self::new(name, oracle, Filling { memory, fill, answer })
-    }
-
-    #[must_use]
-    pub fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
+        Self::new(name, oracle, Counting(count))
     }
 
     /// Returns the time that the contender takes to do its work `times` times.
@@ -150,11 +131,10 @@ impl<'a> Contender<'a> {
     /// same answer before and after it. Three of five comparisons must match, because a process can
     /// start and end in between.
     pub fn check(&mut self) {
-        let Oracle { subject, changes, many, answer: expected } = &self.oracle;
+        let Oracle { name: subject, changes, many, answer: expected } = &self.oracle;
         let (tries, needed) = if *changes { (5, 3) } else { (1 + many, 1 + many) };
         let (mut done, mut agreed) = (0, 0);
-        // The answer for a single directory is always the same, unless another process changes the
-        // directory.
+        // One directory has always the same answer, unless another process changes it.
         let always = (!changes && *many == 1).then(expected);
         for _ in 0..1000 * many {
             let before = always.unwrap_or_else(expected);
@@ -167,23 +147,14 @@ impl<'a> Contender<'a> {
                 break;
             }
         }
-        assert!(
-            agreed >= needed,
-            "{} on {subject} is right only {agreed} times out of {done}",
-            self.name
-        );
+        let name = self.name;
+        assert!(agreed >= needed, "{name} on {subject} is right {agreed} times out of {done}");
     }
 }
 
 impl<'a> Oracle<'a> {
-    pub fn new(subject: &'a str, changes: bool, answer: impl Fn() -> u64 + 'a) -> Self {
-        Self { subject, changes, many: 1, answer: Box::new(answer) }
-    }
-
-    /// Sets the number of directories that are read in turn. The answer is about the next
-    /// directory.
-    #[must_use]
-    pub fn of_many(self, many: usize) -> Self {
-        Self { many, ..self }
+    /// Creates an oracle for `many` directories. Its answer is about the next one.
+    pub fn new<F: Fn() -> u64 + 'a>(name: &'a str, changes: bool, many: usize, answer: F) -> Self {
+        Self { name, changes, many, answer: Box::new(answer) }
     }
 }

@@ -27,7 +27,7 @@ impl Arguments {
         let mut is_value = false;
         for argument in std::env::args().skip(1) {
             if argument.starts_with('-') {
-                is_value = !matches!(&*argument, "--bench" | "--test" | "--draw" | "--quiet");
+                is_value = !matches!(&*argument, "--bench" | "--test" | "--quiet");
                 all.options.push(argument);
             } else if !std::mem::take(&mut is_value) {
                 all.words.extend(argument.split('|').map(String::from));
@@ -50,33 +50,4 @@ impl Arguments {
     pub fn is_long(&self) -> bool {
         !self.words.is_empty() || std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
     }
-}
-
-/// Returns the processor, the cores, the kind of machine and the kernel, from procfs.
-pub fn machine() -> String {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
-        .map(|(_, model)| model);
-    let is_virtual =
-        info.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
-    let kind = if is_virtual { "a virtual machine" } else { "a machine" };
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let release = kernel.trim().split('-').next().unwrap_or_default();
-    let cores = info.lines().filter(|line| line.starts_with("processor")).count().max(1);
-    format!(
-        "{kind} with {cores} cores of {}, Linux {release}",
-        model.unwrap_or(std::env::consts::ARCH)
-    )
-}
-
-/// Adds to each heading in Markdown the command that measures its table.
-pub fn with_commands(tables: &str, command: &str) -> String {
-    let line = |line: &str| match line.strip_prefix("### ") {
-        Some(title) => format!("{line}\n\n`{command} -- '{title}'`\n"),
-        None => format!("{line}\n"),
-    };
-    tables.lines().map(line).collect()
 }

@@ -89,7 +89,7 @@ impl Bench {
 
     /// Checks and measures the contenders. Criterion prints its results in a group that is named by
     /// title and label.
-    pub fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
+    fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
         contenders.iter_mut().for_each(Contender::check);
         let (base, others) = contenders.split_first_mut().expect("BUG: a row without contenders");
         let mut row = Row { label: label.into(), base: (base.name, f64::NAN), ratios: Vec::new() };
@@ -104,16 +104,17 @@ impl Bench {
         for it in others {
             let name = it.name;
             let once = base.time(1) + it.time(1);
-            let samples = if once < LONG { 30 } else { 10 };
-            group.sample_size(samples).warm_up_time(Duration::from_millis(100));
+            let count = if once < LONG { 30 } else { 10 };
+            group.sample_size(count).warm_up_time(Duration::from_millis(100));
             // Long enough for at least two readings a sample.
-            group.measurement_time((once * samples as u32 * 3 / 2).max(Duration::from_millis(600)));
+            group.measurement_time((once * count as u32 * 3 / 2).max(Duration::from_millis(600)));
             let readings = (TURN.as_nanos() / base.time(1).as_nanos()).max(1) as u64;
+            let is_long = once >= LONG;
             let mut pair =
-                Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
+                Pair { contenders: [base, it], readings, is_long, samples: Vec::new(), random: 1 };
             group.bench_function(name, |bencher| bencher.iter_custom(|times| pair.sample(times)));
             // Without the first ones, which were for warming up.
-            let measured = &pair.samples[pair.samples.len().saturating_sub(samples)..];
+            let measured = &pair.samples[pair.samples.len().saturating_sub(count)..];
             row.ratios.push((name, median(measured.iter().map(|[base, it]| it / base).collect())));
             base_seconds.extend(measured.iter().map(|[base, _]| *base));
         }
@@ -128,6 +129,7 @@ struct Pair<'p, 'a> {
     contenders: [&'p mut Contender<'a>; 2],
     /// The number of readings in one turn of each.
     readings: u64,
+    is_long: bool,
     /// The seconds for a reading, of both.
     samples: Vec<[f64; 2]>,
     random: u64,
@@ -139,9 +141,12 @@ impl Pair<'_, '_> {
         let mut left = times;
         while left > 0 {
             let readings = left.min(self.readings);
-            for index in self.order() {
+            // A random turn. Strict alternation can keep step with the scheduler, which then always
+            // interrupts the same contender.
+            self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            for index in if self.random >> 63 == 0 { [0, 1] } else { [1, 0] } {
                 let contender = &mut *self.contenders[index];
-                if self.readings > 1 {
+                if !self.is_long {
                     // Not timed, because the other one has evicted data from the caches.
                     contender.time(1);
                 }
@@ -153,44 +158,29 @@ impl Pair<'_, '_> {
         self.samples.push(sample);
         sample[1] / sample[0] * times as f64
     }
-
-    /// Returns a random turn. Strict alternation can keep step with the scheduler, which then
-    /// always interrupts the same contender.
-    fn order(&mut self) -> [usize; 2] {
-        self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        if self.random >> 63 == 0 { [0, 1] } else { [1, 0] }
-    }
 }
 
 /// Returns the median, or NaN without values, for example if criterion was called to print a list.
-fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    let above = values.len() / 2;
-    match values[..] {
-        [] => f64::NAN,
-        _ if values.len() % 2 == 1 => values[above],
-        _ => f64::midpoint(values[above - 1], values[above]),
+    match values.len() {
+        0 => f64::NAN,
+        count => f64::midpoint(values[(count - 1) / 2], values[count / 2]),
     }
 }
 
 /// The results for one directory or tree.
-pub struct Row {
-    pub label: String,
+struct Row {
+    label: String,
     /// The name of the base, and the seconds for a reading.
-    pub base: (&'static str, f64),
-    pub ratios: Vec<(&'static str, f64)>,
-}
-
-impl Row {
-    pub fn ratio(&self, name: &str) -> Option<f64> {
-        self.ratios.iter().find(|it| it.0 == name).map(|it| it.1)
-    }
+    base: (&'static str, f64),
+    ratios: Vec<(&'static str, f64)>,
 }
 
 /// A table in Markdown, with a column for each contender.
 pub struct Table {
     pub title: &'static str,
-    pub rows: Vec<Row>,
+    rows: Vec<Row>,
 }
 
 impl Table {
@@ -202,54 +192,42 @@ impl Table {
     pub fn measure(&mut self, bench: &mut Bench, label: &str, contenders: Vec<Contender<'_>>) {
         self.rows.push(bench.measure(self.title, label, contenders));
     }
-
-    pub fn row(&self, label: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.label == label)
-    }
-
-    /// Returns the names of all contenders. One that only some rows have is placed after its
-    /// predecessor in these rows.
-    fn columns(&self) -> Vec<&'static str> {
-        let mut columns = Vec::new();
-        for row in &self.rows {
-            let mut before = 0;
-            for (name, _) in &row.ratios {
-                let at = columns.iter().position(|it| it == name).unwrap_or_else(|| {
-                    columns.insert(before, *name);
-                    before
-                });
-                before = at + 1;
-            }
-        }
-        columns
-    }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.rows.first() else { return Ok(()) };
-        let columns = self.columns();
+        // A contender that only some rows have is placed after its predecessor in these rows.
+        let mut columns = Vec::new();
+        for row in &self.rows {
+            let mut before = 0;
+            for (name, _) in &row.ratios {
+                let place = columns.iter().position(|it| it == name).unwrap_or_else(|| {
+                    columns.insert(before, *name);
+                    before
+                });
+                before = place + 1;
+            }
+        }
         writeln!(f, "\n### {}\n\n| | {} | {} |", self.title, first.base.0, columns.join(" | "))?;
         writeln!(f, "|---|---|{}", "---|".repeat(columns.len()))?;
         for row in &self.rows {
-            let ratios: Vec<_> = columns.iter().map(|name| cell(row.ratio(name))).collect();
-            writeln!(f, "| {} | {} | {} |", row.label, time(row.base.1), ratios.join(" | "))?;
+            write!(f, "| {} | {} |", row.label, time(row.base.1))?;
+            for column in &columns {
+                let ratio =
+                    row.ratios.iter().find(|(name, ratio)| name == column && !ratio.is_nan());
+                write!(f, " {} |", ratio.map_or_else(|| "–".into(), |it| format!("{:.2}", it.1)))?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }
 }
 
-/// Returns the ratio for a table, or a dash.
-pub fn cell(ratio: Option<f64>) -> String {
-    ratio.filter(|ratio| !ratio.is_nan()).map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
-}
-
 /// Returns the time with three digits.
 pub fn time(seconds: f64) -> String {
-    if seconds.is_nan() {
-        return cell(None);
-    }
     let (value, unit) = match seconds {
+        _ if seconds.is_nan() => return "–".into(),
         ..1e-3 => (seconds * 1e6, "µs"),
         1e-3..1.0 => (seconds * 1e3, "ms"),
         _ => (seconds, "s"),

@@ -581,7 +581,7 @@ impl Listing {
     /// Finds the entry with this name, or the first of them if the name occurs more than once.
     ///
     /// To compare two listings, do not look up each name: [`zip_by_name`](Self::zip_by_name) goes
-    /// through both once, which is some 30 times as fast.
+    /// through both once, which is much faster.
     ///
     /// # Performance
     ///

@@ -1,5 +1,5 @@
 //! A file system that takes a fixed time for each request, like a network file system. This process
-//! serves it through `/dev/fuse`, and counts the requests of each kind. It does not know who reads
+//! serves it through `/dev/fuse`. It counts the requests, and does not know who reads
 //! it.
 
 use crate::protocol::{
@@ -7,14 +7,12 @@ use crate::protocol::{
     READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at,
     words,
 };
-use lendir_benches::ratio::time;
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
 use rustix::thread::{UnshareFlags, set_current_timer_slack, unshare_unsafe};
 use std::ffi::CString;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU64;
@@ -163,38 +161,15 @@ pub fn own_mounts() -> io::Result<()> {
 /// The mounted file system. It is unmounted on drop. If this process is killed, its namespace ends,
 /// and the mount with it.
 pub struct Server {
-    latency: Duration,
-    counts: Arc<Counts>,
+    requests: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The operations that programs wait for, each with its letter in a table.
-const COUNTED: [(u32, char); 5] =
-    [(READDIRPLUS, 'P'), (READDIR, 'R'), (LOOKUP, 'L'), (GETATTR, 'G'), (OPENDIR, 'O')];
-
-/// The number of requests of each kind, in the order of [`COUNTED`], and at the end of others.
-type Counts = [AtomicU64; COUNTED.len() + 1];
-
-/// The meaning of the letters that `Observed` shows.
-pub const LETTERS: &str = "P: READDIRPLUS, R: READDIR, L: LOOKUP, G: GETATTR, O: OPENDIR";
-
-/// The facts that the server observes about a program.
+/// The facts that the server observes about a program: the seconds that it took, and the number of
+/// requests that made it wait.
 pub struct Observed {
     pub seconds: f64,
-    /// The number of requests that made the program wait.
     pub requests: u64,
-    /// The average number of requests that waited at once, if each took no longer than the latency.
-    pub at_once: f64,
-    counts: [u64; COUNTED.len() + 1],
-}
-
-/// Shows the time, and the number of requests of each kind that was made.
-impl fmt::Display for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&time(self.seconds))?;
-        let mut counted = COUNTED.iter().zip(self.counts).filter(|(_, count)| *count > 0);
-        counted.try_for_each(|((_, letter), count)| write!(f, ", {count} {letter}"))
-    }
 }
 
 impl Server {
@@ -212,11 +187,11 @@ impl Server {
             &*CString::new(options).expect("BUG: an inner NUL"),
         )?;
 
-        let (device, counts) = (Arc::new(device), Arc::<Counts>::default());
+        let (device, requests) = (Arc::new(device), Arc::<AtomicU64>::default());
         let (waiting, due) = mpsc::channel();
         let receiver = {
-            let (device, counts) = (Arc::clone(&device), Arc::clone(&counts));
-            thread::spawn(move || service.receive(&device, &counts, &waiting))
+            let (device, requests) = (Arc::clone(&device), Arc::clone(&requests));
+            thread::spawn(move || service.receive(&device, &requests, &waiting))
         };
         let sender = thread::spawn(move || {
             // A sleep takes up to 50 µs longer by default.
@@ -226,20 +201,15 @@ impl Server {
                 Answer::send_when_due(answer, &device);
             }
         });
-        Ok(Self { latency: service.latency, counts, threads: vec![receiver, sender] })
+        Ok(Self { requests, threads: vec![receiver, sender] })
     }
 
     /// Observes the programs that `run` starts and waits for.
     pub fn observe<T>(&self, run: impl FnOnce() -> T) -> (T, Observed) {
-        let counts = || self.counts.each_ref().map(|count| count.load(Relaxed));
-        let (before, begin) = (counts(), Instant::now());
+        let (before, begin) = (self.requests.load(Relaxed), Instant::now());
         let result = run();
-        let (seconds, mut counts) = (begin.elapsed().as_secs_f64(), counts());
-        counts.iter_mut().zip(before).for_each(|(count, before)| *count -= before);
-        let requests = counts.iter().sum();
-        #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
-        let at_once = requests as f64 * self.latency.as_secs_f64() / seconds;
-        (result, Observed { seconds, requests, at_once, counts })
+        let seconds = begin.elapsed().as_secs_f64();
+        (result, Observed { seconds, requests: self.requests.load(Relaxed) - before })
     }
 }
 
@@ -278,7 +248,7 @@ impl Answer {
 }
 
 impl Service {
-    fn receive(self, mut device: &File, counts: &Counts, waiting: &mpsc::Sender<Answer>) {
+    fn receive(self, mut device: &File, requests: &AtomicU64, waiting: &mpsc::Sender<Answer>) {
         let mut request = vec![0; 64 * 1024];
         loop {
             let len = match device.read(&mut request) {
@@ -295,8 +265,7 @@ impl Service {
                 FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected
                 INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // no program waits for these
                 _ => {
-                    let kind = COUNTED.iter().position(|(counted, _)| *counted == operation);
-                    counts[kind.unwrap_or(COUNTED.len())].fetch_add(1, Relaxed);
+                    requests.fetch_add(1, Relaxed);
                     let answer = Answer { due, unique, body: answer() };
                     waiting.send(answer).expect("the thread that sends the answers panicked");
                 }

@@ -1,77 +1,126 @@
-//! Compares sorted walks of trees whose caches are warm, in wall time and in processor time: alone,
-//! and beside busy processes, which preempt a walk so that its calls seem to wait.
+//! Compares walks in order with walks in no order: on warm caches, beside busy processes, which
+//! preempt a walk so that its calls seem to wait, on cold caches, and on a server that is far away.
 
-use crate::walkers::{jwalk_sorted, read_ahead};
+use crate::fuse::{POINT, Server, Service, Shape};
+use crate::parallel::{self, Way};
 use lendir_benches::Arguments;
-use lendir_benches::ratio::time;
-use lendir_benches::trees::Fixture;
-use lendir_benches::walkers::{cores, walked_bytes};
-use rustix::time::{ClockId, clock_gettime};
+use lendir_benches::ratio::{median, time};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::thread;
 use std::time::Duration;
 
-const TITLE: &str = "In order, warm";
-const ROUNDS: usize = 15;
-const BUSY_COUNT: usize = 8;
+const TITLE: &str = "In order";
+const LATENCY: Duration = Duration::from_millis(20);
 
-struct Contender {
-    name: &'static str,
-    threads: usize,
-    /// Returns the bytes of all names.
-    read: fn(&Path, usize) -> u64,
-}
+pub const WAYS: [Way; 4] = [
+    ("lendir, in order", read_ahead),
+    ("lendir, in no order", parallel::lendir::<false>),
+    ("ignore, in no order", parallel::ignore::<false>),
+    ("dua-core, in no order", parallel::dua::<false>),
+];
 
-fn contenders() -> Vec<Contender> {
-    let ahead = |name, threads| Contender { name, threads, read: read_ahead };
-    vec![
-        ahead("one thread", 0),
-        ahead("1 helper", 1),
-        ahead("2 helpers", 2),
-        ahead("4 helpers", 4),
-        ahead("16 helpers", 16),
-        ahead("64 helpers", 64),
-        Contender { name: "in no order, all cores", threads: cores(), read: walked_bytes },
-        Contender { name: "jwalk, all cores", threads: cores(), read: jwalk_sorted },
-    ]
-}
-
-/// Returns the time on a clock, in seconds.
-fn seconds(clock: ClockId) -> f64 {
-    let now = clock_gettime(clock);
-    let seconds = Duration::try_from(now).expect("BUG: the clock stands before its beginning");
-    seconds.as_secs_f64()
+/// Walks in order on this thread, while as many helpers as there should be threads read ahead. One
+/// thread has no helper.
+fn read_ahead(root: &Path, threads: usize) -> u64 {
+    let helpers = if threads == 1 { 0 } else { threads };
+    let options = lendir::Walk::options().order(lendir::Order::Bytes).read_ahead(helpers);
+    let (mut tree, mut bytes) = (options.open(root).expect("cannot open the root"), 0);
+    while let Some(entry) = tree.next().expect("cannot read the directory") {
+        bytes += entry.name().len() as u64;
+    }
+    bytes
 }
 
 /// Returns a table in Markdown.
 pub fn table(arguments: &Arguments) -> String {
-    let contenders = contenders();
+    let is_test = arguments.has("--test");
     let mut rows = String::new();
-    for (fixture, busy_count) in [
-        (Fixture::System("/usr"), 0),
-        (Fixture::System("/usr"), BUSY_COUNT),
-        (Fixture::Small, 0),
-        (Fixture::Many, 0),
-    ] {
-        let label = match busy_count {
-            0 => fixture.label(),
-            _ => format!("{}, beside {busy_count} busy processes", fixture.label()),
-        };
-        if arguments.ask_for(TITLE, &label) {
-            let busy: Vec<_> = (0..busy_count).map(|_| Busy::start()).collect();
-            rows += &row(&label, fixture, &contenders, arguments.has("--test"));
-            drop(busy);
-        }
+    for (place, threads) in [("warm", [1, 2, 16]), ("beside 8 busy processes", [1, 2, 16])] {
+        let count = if place == "warm" { 0 } else { 8 };
+        let busy: Vec<_> = (0..count).map(|_| Busy::start()).collect();
+        rows += &on_usr(arguments, place, &threads);
+        drop(busy);
+    }
+    if is_test || can_drop_caches() {
+        rows += &on_usr(arguments, "with cold caches", &[1, 4, 16]);
+    }
+    for (levels, threads) in [(3, &[64, 256][..]), (4, &[256])] {
+        let shape = Shape::of_tens(if is_test { 1 } else { levels });
+        rows += &on_server(arguments, shape, threads);
     }
     if rows.is_empty() {
         return rows;
     }
-    let names: Vec<_> = contenders.iter().map(|contender| contender.name).collect();
+    let names = WAYS.map(|way| way.0).join(" | ");
     format!(
-        "\n### {TITLE}\n\nwall time, processor time; of one thread's\n\n| | {} |\n|---|{}\n{rows}",
-        names.join(" | "),
-        "---|".repeat(names.len())
+        "\n### {TITLE}\n\nwall time, processor time\n\n| | {names} |\n|---|---|---|---|---|\n{rows}"
     )
+}
+
+fn on_usr(arguments: &Arguments, place: &str, threads: &[usize]) -> String {
+    let is_test = arguments.has("--test");
+    let root = Path::new("/usr");
+    let right = parallel::lendir::<false>(root, 1);
+    let is_cold = place == "with cold caches";
+    rows(arguments, &format!("/usr, {place}"), threads, |name, threads| {
+        if is_cold && !is_test {
+            rustix::fs::sync();
+            can_drop_caches();
+        }
+        parallel::measure(name, threads, root, right)
+    })
+}
+
+/// Drops the caches. Returns `false` without permission.
+fn can_drop_caches() -> bool {
+    std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok()
+}
+
+fn on_server(arguments: &Arguments, shape: Shape, threads: &[usize]) -> String {
+    let label = format!("{LATENCY:?} a request, {} directories", shape.directories());
+    // The mount is in the namespace of one thread, and ends with this thread.
+    let measure = || match Server::mount(Service::slow(shape, LATENCY)) {
+        Ok(_server) => rows(arguments, &label, threads, |name, threads| {
+            parallel::measure(name, threads, POINT.as_ref(), shape.bytes_of_names())
+        }),
+        Err(error) => format!("| {label} | SKIPPED: {error} | | | |\n"),
+    };
+    thread::scope(|scope| scope.spawn(measure).join()).expect("the thread that measures panicked")
+}
+
+/// Returns a row for each number of threads, with the medians of up to seven rounds in which the ways
+/// take turns. No round begins after 15 seconds.
+fn rows(
+    arguments: &Arguments,
+    label: &str,
+    threads: &[usize],
+    mut measure: impl FnMut(&str, usize) -> [f64; 2],
+) -> String {
+    let (is_test, mut rows) = (arguments.has("--test"), Vec::new());
+    for &threads in if is_test { &threads[..1] } else { threads } {
+        let plural = if threads == 1 { "" } else { "s" };
+        let label = format!("{label}, {threads} thread{plural}");
+        if !arguments.ask_for(TITLE, &label) {
+            continue;
+        }
+        let (mut seen, mut seconds) = (WAYS.map(|_| [Vec::new(), Vec::new()]), 0.0);
+        for _ in 0..if is_test { 1 } else { 7 } {
+            for ((name, _), seen) in WAYS.iter().zip(&mut seen) {
+                let [wall, processor] = measure(name, threads);
+                seen[0].push(wall);
+                seen[1].push(processor);
+                seconds += wall;
+            }
+            if seconds > 15.0 {
+                break;
+            }
+        }
+        println!("{TITLE}: {label}: all answers are right");
+        let cells = seen.map(|seen| seen.map(|seconds| time(median(seconds))).join(", "));
+        rows.push(format!("| {label} | {} |\n", cells.join(" | ")));
+    }
+    rows.concat()
 }
 
 /// A process that computes until it is dropped.
@@ -89,41 +138,4 @@ impl Drop for Busy {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Returns the medians of rounds in which the contenders take turns.
-fn row(label: &str, fixture: Fixture, contenders: &[Contender], is_test: bool) -> String {
-    let tree = fixture.make();
-    let all = walkdir::WalkDir::new(tree.path()).min_depth(1).into_iter();
-    let answer: u64 =
-        all.map(|entry| entry.expect("cannot read the directory").file_name().len() as u64).sum();
-    let mut seen = vec![[Vec::new(), Vec::new()]; contenders.len()];
-    for round in 0..=if is_test { 0 } else { ROUNDS } {
-        for (contender, seen) in contenders.iter().zip(&mut seen) {
-            let clocks = [ClockId::Monotonic, ClockId::ProcessCPUTime];
-            let begin = clocks.map(seconds);
-            let bytes = (contender.read)(tree.path(), contender.threads);
-            let end = clocks.map(seconds);
-            assert_eq!(bytes, answer, "{} gives a wrong answer", contender.name);
-            if round > 0 || is_test {
-                (0..2).for_each(|index| seen[index].push(end[index] - begin[index]));
-            }
-        }
-    }
-    println!("{TITLE}: {label}: all {} answers are right", contenders.len());
-    let medians: Vec<_> = seen
-        .into_iter()
-        .map(|seen| {
-            seen.map(|mut values| {
-                values.sort_by(f64::total_cmp);
-                values[values.len() / 2]
-            })
-        })
-        .collect();
-    let [wall, processor] = medians[0];
-    let ratios =
-        medians[1..].iter().map(|[one, two]| format!("{:.2}, {:.2}", one / wall, two / processor));
-    let cells: Vec<_> =
-        [format!("{}, {}", time(wall), time(processor))].into_iter().chain(ratios).collect();
-    format!("| {label} | {} |\n", cells.join(" | "))
 }

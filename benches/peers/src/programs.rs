@@ -90,7 +90,9 @@ impl<'a> Running<'a> {
 
     fn ask(&mut self, times: u64) -> io::Result<Vec<u64>> {
         let mut stdin = self.stdin.as_ref().expect("BUG: standard input was closed before `drop`");
-        let first = self.dir.turns(times.max(1));
+        let path = self.dir.turn_path();
+        let first = self.dir.paths().position(|it| it == path).expect("BUG: not in turn");
+        (1..times).for_each(|_| _ = self.dir.turn()); // which the program reads, too
         stdin.write_all(format!("{times} {first}\n").as_bytes())?;
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;

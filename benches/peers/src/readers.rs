@@ -1,44 +1,23 @@
 //! Contenders that read a directory by other crates.
 
-use lendir::Buffer;
-use lendir_benches::contender::{Contender, Reader};
+use lendir::{Buffer, Order};
+use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Answer, Directory};
-use lendir_benches::readers::is_dots;
+use lendir_benches::reader;
+use lendir_benches::readers::{self as own, is_dots};
 use linux_io::{File, OpenOptions};
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use std::os::unix::ffi::OsStrExt;
 use walkdir::WalkDir;
 
-/// Returns the crates that read one directory, in the kernel's order.
-pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
-    let linux_io = LinuxIo { dir, buffer: vec![0; Buffer::DEFAULT_CAPACITY] };
-    [
-        Contender::reading("linux-io", dir.oracle(Answer::Names), linux_io),
-        Contender::reading("nix", dir.oracle(Answer::Names), Nix(dir)),
-    ]
-}
-
-/// Returns walkdir with depth 1. It also opens the subdirectories, although it is told not to enter
-/// them.
-pub fn walkdir(dir: &Directory, sorted: bool) -> Contender<'_> {
-    let answer = if sorted { Answer::Sorted } else { Answer::Names };
-    Contender::reading("walkdir, depth 1", dir.oracle(answer), OneLevel { dir, sorted })
-}
-
-/// A contender that uses the safe interface of linux-io with a buffer. The buffer must be aligned
-/// to 8. An allocation of this size is.
-struct LinuxIo<'a> {
-    dir: &'a Directory,
-    buffer: Vec<u8>,
-}
-
-impl Reader for LinuxIo<'_> {
-    #[inline]
-    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+reader!(
+    /// Uses the safe interface of linux-io. The buffer must be aligned to 8, and an allocation of this
+    /// size is.
+    LinuxIo { dir: &'a Directory, buffer: Vec<u8> } |take| {
         let options = OpenOptions::read_only().directory().close_on_exec();
-        let dir = File::open(self.dir.turn(), options).expect("cannot open the directory");
-        let entries = dir.getdents_all(&mut self.buffer, |entry| {
+        let dir = File::open(dir.turn(), options).expect("cannot open the directory");
+        let entries = dir.getdents_all(buffer, |entry| {
             let name = entry.name.to_bytes();
             if !is_dots(name) {
                 take(name);
@@ -48,36 +27,51 @@ impl Reader for LinuxIo<'_> {
             entry.expect("cannot read the directory");
         }
     }
-}
+);
 
-struct Nix<'a>(&'a Directory);
-
-impl Reader for Nix<'_> {
-    #[inline]
-    fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty())
-            .expect("cannot open the directory");
-        for entry in dir.iter() {
-            let entry = entry.expect("cannot read the directory");
-            let name = entry.file_name().to_bytes();
-            if !is_dots(name) {
-                take(name);
-            }
+reader!(Nix { dir: &'a Directory } |take| {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let dir = nix::dir::Dir::open(dir.turn(), flags, Mode::empty());
+    for entry in dir.expect("cannot open the directory").iter() {
+        let entry = entry.expect("cannot read the directory");
+        let name = entry.file_name().to_bytes();
+        if !is_dots(name) {
+            take(name);
         }
     }
-}
+});
 
-struct OneLevel<'a> {
-    dir: &'a Directory,
-    sorted: bool,
-}
-
-impl Reader for OneLevel<'_> {
-    fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let one_level = WalkDir::new(self.dir.turn_path()).min_depth(1).max_depth(1);
-        for entry in if self.sorted { one_level.sort_by_file_name() } else { one_level } {
+reader!(
+    /// Also opens the subdirectories, although it is told not to enter them.
+    OneLevel { dir: &'a Directory, is_sorted: bool } |take| {
+        let one_level = WalkDir::new(dir.turn_path()).min_depth(1).max_depth(1);
+        for entry in if *is_sorted { one_level.sort_by_file_name() } else { one_level } {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
+);
+
+/// Returns the contenders that read a directory in the kernel's order, the bare loop first.
+pub fn unsorted(dir: &Directory) -> Vec<Contender<'_>> {
+    let names = || dir.oracle(Answer::Names);
+    let linux_io = LinuxIo { dir, buffer: vec![0; Buffer::DEFAULT_CAPACITY] };
+    vec![
+        own::bare_loop(dir),
+        own::standard(dir),
+        own::lendir(dir),
+        Contender::reading("linux-io", names(), linux_io),
+        Contender::reading("nix", names(), Nix { dir }),
+        Contender::reading("walkdir, depth 1", names(), OneLevel { dir, is_sorted: false }),
+    ]
+}
+
+/// Returns the contenders that sort, of which [`programs`](crate::programs) has more.
+pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
+    let walkdir = OneLevel { dir, is_sorted: true };
+    vec![
+        own::bare_loop(dir),
+        own::standard_sorted(dir),
+        own::listing("lendir", dir, Order::Bytes),
+        Contender::reading("walkdir, depth 1", dir.oracle(Answer::Sorted), walkdir),
+    ]
 }
