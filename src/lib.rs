@@ -204,6 +204,7 @@
 //! `lendir::rustix`, whose types are in the signatures. Use only its modules `fs`, `io`, `fd` and
 //! `path`, because a later version of lendir may disable the rest.
 #![deny(unsafe_code)]
+#![doc(test(attr(deny(unused_imports))))]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

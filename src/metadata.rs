@@ -24,11 +24,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// let mut dir = lendir::read_dir("src")?;
 /// while let Some(entry) = dir.next()? {
 ///     let metadata = entry.metadata()?;
-///     if metadata.is_file() && metadata.modified()? > day_ago {
+///     if metadata.is_file() && metadata.modified().is_ok_and(|time| time > day_ago) {
 ///         println!("{:8} {:?}", metadata.len(), entry.file_name());
 ///     }
 /// }
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// Two names whose [`dev`](Self::dev) and [`ino`](Self::ino) are equal belong to the same file.

@@ -510,10 +510,11 @@ impl<'a> Entry<'a> {
     /// let mut dir = lendir::read_dir("src")?;
     /// if let Some(entry) = dir.find(|entry| entry.name() == b"lib.rs")? {
     ///     let mut text = String::new();
-    ///     entry.open_file()?.read_to_string(&mut text)?;
+    ///     let read = entry.open_file()?.read_to_string(&mut text);
+    ///     read.map_err(|error| entry.wrap_error(error))?;
     /// #   assert!(text.contains("mod read_dir"));
     /// }
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
     /// # Errors

@@ -186,7 +186,7 @@ impl<'a, S> Dir<'a, S> {
     /// followed. To choose among the subdirectories, name them:
     ///
     /// ```
-    /// use lendir::{Listing, WalkDirs};
+    /// use lendir::Listing;
     ///
     /// let mut listing = Listing::new();
     /// let mut walk = lendir::walk_dirs("src")?;
@@ -249,10 +249,11 @@ impl<'a, S> Dir<'a, S> {
     /// not. A directory whose entries you know need not even be read:
     ///
     /// ```
-    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// # let mut dir = walk.next()?.unwrap();
-    /// dir.skip_subdirs(); // and `next` was not called, so nothing is read
-    /// dir.enter_name("net")?;
+    /// let mut walk = lendir::walk_dirs("/sys/class")?;
+    /// if let Some(mut dir) = walk.next()? {
+    ///     dir.skip_subdirs(); // and `next` was not called, so nothing is read
+    ///     dir.enter_name("net")?;
+    /// }
     /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -363,11 +364,11 @@ impl<'a, S> Dir<'a, S> {
     /// in the directory instead:
     ///
     /// ```
-    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
-    /// # let dir = walk.next()?.unwrap();
-    /// let mut listing = lendir::Listing::new();
-    /// listing.read(lendir::openat(dir.fd(), ".")?)?;
-    /// # assert!(!listing.is_empty());
+    /// let (mut walk, mut listing) = (lendir::walk_dirs("src")?, lendir::Listing::new());
+    /// while let Some(dir) = walk.next()? {
+    ///     listing.read(lendir::openat(dir.fd(), ".")?)?;
+    /// #   assert!(!listing.is_empty());
+    /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
