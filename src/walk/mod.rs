@@ -125,17 +125,17 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// # Loops that change the tree
 ///
-/// Your loop can remove what it gets, or change its contents, mode and times: a local file system
-/// still yields each entry that stays [exactly once](crate#what-the-kernel-promises). In the
-/// kernel's order, though, the directory is still being read, and these loops are not safe there:
+/// Your loop can remove what it gets: a local file system still yields each entry that stays
+/// [exactly once](crate#what-the-kernel-promises). But in the kernel's order the directory is still
+/// being read, and two kinds of loop are not safe:
 ///
-/// - **Renaming, moving or making entries.** The walk may meet them again, or never end: ext4 and
-///   xfs [do so](crate#what-the-kernel-promises).
-/// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left: each
-///   removal hides an entry from the second batch on.
+/// - **Renaming, moving or making entries**, which ext4 and xfs can [yield
+///   again](crate#what-the-kernel-promises), even without end.
+/// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left. From the
+///   second batch on, each removal hides an entry.
 ///
-/// A [sorted](WalkOptions::order) walk reads the directory first, which makes both safe. But in any
-/// order, a directory that you rename when its entry comes is no longer found, and the error
+/// [Sorting](WalkOptions::order) makes both safe, because the directory is read first. In any
+/// order, a directory that you rename when its entry comes is not found again, and the error
 /// [counts as gone](crate::Error::is_gone). Rename, move and remove directories at the [second
 /// visits](crate::WalkDirsOptions::second_visits) of a `WalkDirs`, when all above has been read.
 ///
