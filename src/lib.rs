@@ -96,8 +96,8 @@
 //!
 //! **On a server, query early.** NFS and many FUSE file systems send metadata along with the names
 //! for as long as the kernel sees you ask between two batches. Asked for later, it costs a round
-//! trip for each entry. A sorted walk is always late: pass the fields that you will want to
-//! [`WalkOptions::statx`], and the walk asks in time.
+//! trip for each entry. A sorted walk is always late: set [`WalkOptions::metadata`], and the walk
+//! asks in time.
 //!
 //! # One directory
 //!
@@ -107,8 +107,8 @@
 //! | list processes, threads or descriptors | [`Entry::numeric_name`] |
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
 //! | tell directories from files | [`Entry::file_type`] |
-//! | query each entry: size, times, owner | [`Entry::stat`] |
-//! | query each entry on a server, sorted | [`Listing::with_statx`] |
+//! | query each entry: size, times, owner | [`Entry::metadata`] |
+//! | query each entry on a server, sorted | [`Listing::with_metadata`] |
 //! | open a file to read it | [`Entry::open_file`] |
 //! | open anything else | [`Entry::open`] |
 //! | remove an entry | [`Entry::remove_file`], [`Entry::remove_dir`] |
@@ -132,8 +132,8 @@
 //! | limit the depth | [`WalkOptions::max_depth`] |
 //! | stay on one mount | [`WalkOptions::same_mount`] |
 //! | sort | [`WalkOptions::order`] |
-//! | query each entry: size, times, owner | [`Entry::stat`] |
-//! | query each entry on a server, sorted | [`WalkOptions::statx`] |
+//! | query each entry: size, times, owner | [`Entry::metadata`] |
+//! | query each entry on a server, sorted | [`WalkOptions::metadata`] |
 //! | walk several trees | [`WalkOptions::open_all`] |
 //! | start from a descriptor | [`WalkOptions::from_fd`] |
 //! | choose which directories to enter, and in which order | [`Dir::enter_name`] |
@@ -147,7 +147,7 @@
 //! |---|---|
 //! | walk on several threads, in any order | [`WalkDirs::run_parallel`] |
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
-//! | query each entry ahead, in order | [`WalkOptions::statx`] |
+//! | query each entry ahead, in order | [`WalkOptions::metadata`] |
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
 //!

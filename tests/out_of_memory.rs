@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
 
-use lendir::{Buffer, Entries, Error, Listing, Order, StatxFlags, Walk, WalkDirs};
+use lendir::{Buffer, Entries, Error, Listing, Order, Walk, WalkDirs};
 use rustix::fs::{SeekFrom, seek};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::{self, File};
@@ -181,8 +181,8 @@ fn refusals_while_directories_are_closed() {
         // With 1000, the system refuses a descriptor.
         let _taken = (max_open == 1000).then(|| leave_room(7));
         for order in ORDERS {
-            for mask in [None, Some(StatxFlags::INO)] {
-                let options = EntryWalk { order, max_open, mask, ..ENTRY_WALK };
+            for metadata in [false, true] {
+                let options = EntryWalk { order, max_open, metadata, ..ENTRY_WALK };
                 let what = format!("{options:?}");
                 check_walk(&what, || options.begin(tree.path()), walk);
             }
@@ -219,8 +219,8 @@ fn check_walk<W>(what: &str, begin: impl Fn() -> W, walk: impl Fn(&mut W) -> Yie
 /// then the error.
 fn one_refusal_amid_a_walk() {
     let dir = Directory::new(4 * COUNT, |_| 60);
-    for mask in [None, Some(StatxFlags::INO)] {
-        let options = mask.map_or(Walk::options(), |mask| Walk::options().statx(mask));
+    for metadata in [false, true] {
+        let options = Walk::options().metadata(metadata);
         for number in 1.. {
             let mut walk = options.clone().from_fd(dir.fd.try_clone().unwrap(), "");
             assert_eq!(walk.next().unwrap().unwrap().name(), dir.all[0].name);
@@ -237,8 +237,8 @@ fn one_refusal_amid_a_walk() {
             assert!(walk.next().unwrap().is_none(), "the walk continues after its error");
             if let Some(error) = error {
                 assert_eq!((error.kind(), was_refused), (io::ErrorKind::OutOfMemory, true));
-                // With a mask, only answers may be lost.
-                let least = usize::from(mask.is_none());
+                // With metadata, only answers may be lost.
+                let least = usize::from(!metadata);
                 assert!((least..4 * COUNT - 300).contains(&count), "{count} entries are left");
             } else {
                 assert!(count == 0 && !was_refused && number > 3, "{number}, {count} are left");

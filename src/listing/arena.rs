@@ -3,6 +3,7 @@
 
 use super::span::Span;
 use crate::file_type::FileType;
+use crate::metadata::Metadata;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
@@ -10,7 +11,6 @@ use crate::read_dir::records::Records;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::BorrowedFd;
-use rustix::fs::{Statx, StatxFlags};
 use rustix::io::Errno;
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
@@ -43,13 +43,12 @@ pub(crate) struct Arena {
     pub(crate) answers: Vec<Answer>,
 }
 
-/// The metadata of an entry, queried when its batch was read.
-#[derive(Clone, Copy)]
+/// The metadata of an entry, fetched when its batch was read.
+#[derive(Clone)]
 pub(crate) struct Answer {
     /// The start of the entry's [`Span`].
     pub(crate) name_start: usize,
-    pub(crate) asked: StatxFlags,
-    pub(crate) statx: Statx,
+    pub(crate) metadata: Metadata,
 }
 
 /// The least size of the memory that a batch is read into.
@@ -128,14 +127,14 @@ impl Arena {
         FileType::from_d_type(self.memory[span.start() - 1])
     }
 
-    /// Returns the answer to the query of an entry.
+    /// Returns the metadata of an entry, if it was fetched.
     #[inline]
-    pub(crate) fn answer(&self, span: Span) -> Option<&Answer> {
-        if self.answers.is_empty() { None } else { self.search_answer(span) }
+    pub(crate) fn metadata(&self, span: Span) -> Option<&Metadata> {
+        if self.answers.is_empty() { None } else { Some(&self.answer(span)?.metadata) }
     }
 
     #[inline(never)]
-    fn search_answer(&self, span: Span) -> Option<&Answer> {
+    pub(crate) fn answer(&self, span: Span) -> Option<&Answer> {
         let index = self.answers.binary_search_by_key(&span.start(), |answer| answer.name_start);
         Some(&self.answers[index.ok()?])
     }
@@ -147,8 +146,9 @@ impl Arena {
 
 impl Answer {
     /// Returns the answer for the same record, whose name starts `added - removed` bytes later.
-    pub(crate) fn moved(self, added: usize, removed: usize) -> Self {
-        Self { name_start: self.name_start + added - removed, ..self }
+    pub(crate) fn moved(&self, added: usize, removed: usize) -> Self {
+        let name_start = self.name_start + added - removed;
+        Self { name_start, metadata: self.metadata.clone() }
     }
 }
 

@@ -4,6 +4,7 @@
 use super::arena::Arena;
 use super::span::Span;
 use crate::file_type::FileType;
+use crate::metadata::Metadata;
 use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal, kept_field};
 use crate::read_dir::records::HEADER;
 use rustix::fd::BorrowedFd;
@@ -74,6 +75,14 @@ impl<'a> ListedEntry<'a> {
         kept_field(&self.arena.memory, self.span.start() - HEADER)
     }
 
+    /// Returns the metadata if [`Listing::with_metadata`](crate::Listing::with_metadata) has fetched
+    /// it. `None` where that failed: then [`in_dir`](Self::in_dir) can ask again, and sees the
+    /// error.
+    #[inline]
+    pub fn metadata(&self) -> Option<&'a Metadata> {
+        self.arena.metadata(self.span)
+    }
+
     /// Makes an [`Entry`] of it, which can be queried and opened. `dir` is the directory that was
     /// read, and the paths begin as in the reading: after [`Listing::read`](crate::Listing::read),
     /// which knows no path, they are the names alone.
@@ -83,10 +92,12 @@ impl<'a> ListedEntry<'a> {
     /// let mut listing = lendir::Listing::new();
     /// dir.read_into(&mut listing)?;
     /// let entry = listing.by_name("lib.rs").expect("the crate's root");
-    /// assert!(entry.in_dir(dir.fd()).stat()?.st_size > 0);
+    /// assert!(entry.in_dir(dir.fd()).metadata()?.len() > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[doc(alias = "metadata")]
+    ///
+    /// The entry always asks the kernel: `dir` may be another directory, in which you look for the
+    /// same name.
     #[inline]
     pub fn in_dir<'e>(&self, dir: BorrowedFd<'e>) -> Entry<'e>
     where
@@ -94,14 +105,13 @@ impl<'a> ListedEntry<'a> {
     {
         let Arena { path, depth, .. } = self.arena;
         let directory = Directory { fd: dir, path, depth: *depth };
-        Entry { record: self.record(), directory, queried: None }
+        let record = Record::Kept { bytes: self.bytes(), metadata: None };
+        Entry { record, directory, queried: None }
     }
 
     #[inline]
     pub(crate) fn record(&self) -> Record<'a> {
-        let Self { span, arena } = *self;
-        let statx = arena.answer(span).map(|answer| (&answer.statx, answer.asked));
-        Record::Kept { bytes: self.bytes(), statx }
+        Record::Kept { bytes: self.bytes(), metadata: self.metadata() }
     }
 
     /// Returns the record up to the NUL of its name.

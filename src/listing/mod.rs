@@ -15,9 +15,10 @@ pub use listed_entry::{ListedEntries, ListedEntry};
 
 use crate::error::Error;
 use crate::file_type::FileType;
+use crate::metadata::Metadata;
 use crate::open::open_again;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::{DONT_SYNC, Directory, NOT_BEYOND};
+use crate::read_dir::entry::{Directory, NOT_BEYOND, query_type};
 use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
 use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
@@ -25,7 +26,7 @@ use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
 use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow, refused};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::statat;
 use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
@@ -73,8 +74,9 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 /// ```
 ///
 /// A listing is read to its end before you see an entry. If you then query most entries of a
-/// directory on a server, each query is a request of its own; [`with_statx`](Self::with_statx) asks
-/// while it reads, which takes a thousandth of the requests.
+/// directory on a server, each query is a request of its own;
+/// [`with_metadata`](Self::with_metadata) asks while it reads, which takes a thousandth of the
+/// requests.
 ///
 /// # Performance
 ///
@@ -94,8 +96,8 @@ pub struct Listing {
     /// The memory in which the sort keeps its keys. Empty in [`Order::Unsorted`].
     keys: Vec<u64>,
     pub(crate) order: Order,
-    /// The metadata to query of each entry right after its batch.
-    pub(crate) mask: Option<StatxFlags>,
+    /// Whether the metadata of each entry is fetched right after its batch.
+    pub(crate) has_metadata: bool,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
     /// The phase in which reading ended.
@@ -208,40 +210,35 @@ impl Listing {
             spans: Vec::new(),
             keys: Vec::new(),
             order,
-            mask: None,
+            has_metadata: false,
             type_error: None,
             phase: Phase::default(),
         }
     }
 
-    /// Queries the metadata of each entry while the directory is read, so that [`Entry::statx`]
-    /// returns it without a call: see [`WalkOptions::statx`](crate::WalkOptions::statx).
+    /// Queries the metadata of each entry while the directory is read, so that
+    /// [`ListedEntry::metadata`] returns it.
     ///
     /// Use it for directories on a server, and where the entries are read on another thread than
-    /// the one that needs the metadata.
+    /// the one that needs the metadata. [`WalkOptions::metadata`](crate::WalkOptions::metadata)
+    /// tells the rest.
     ///
     /// ```
-    /// use lendir::{Listing, StatxFlags};
-    ///
-    /// let mut dir = lendir::read_dir("src")?;
-    /// let mut listing = Listing::new().with_statx(StatxFlags::SIZE);
-    /// dir.read_into(&mut listing)?;
+    /// let mut listing = lendir::Listing::new().with_metadata();
+    /// lendir::read_dir("src")?.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     let size = entry.in_dir(dir.fd()).statx(StatxFlags::SIZE)?.stx_size; // no system call
-    ///     println!("{size:8} {:?}", entry.file_name());
+    ///     match entry.metadata() {
+    ///         Some(metadata) => println!("{:8} {:?}", metadata.len(), entry.file_name()),
+    ///         None => println!("       ? {:?}", entry.file_name()),
+    ///     }
     /// }
+    /// # assert!(listing.by_name("lib.rs").is_some_and(|entry| entry.metadata().is_some()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    ///
-    /// [`Entry::statx`]: crate::Entry::statx
-    #[doc(alias("metadata", "nfs", "READDIRPLUS", "size", "mtime"))]
+    #[doc(alias("nfs", "READDIRPLUS", "size", "mtime"))]
     #[must_use]
-    pub fn with_statx(self, mask: StatxFlags) -> Self {
-        self.with_mask(Some(mask))
-    }
-
-    pub(crate) fn with_mask(mut self, mask: Option<StatxFlags>) -> Self {
-        self.mask = mask;
+    pub fn with_metadata(mut self) -> Self {
+        self.has_metadata = true;
         self
     }
 
@@ -270,7 +267,7 @@ impl Listing {
         let (start, end) = (self.records_end, self.records_end + len);
         grow(&mut self.arena.memory, end)?;
         self.spans.try_reserve(spans.len()).map_err(refused)?;
-        self.arena.answers.try_reserve(arena.answers.len()).map_err(refused)?;
+        self.arena.answers.try_reserve_exact(arena.answers.len()).map_err(refused)?;
         self.arena.answers.extend(arena.answers.iter().map(|answer| answer.moved(start, 0)));
         self.arena.memory[start..end].copy_from_slice(&arena.memory[..*len]);
         self.spans.extend(spans.iter().map(|span| span.moved(start)));
@@ -313,7 +310,7 @@ impl Listing {
     /// # Performance
     ///
     /// The system calls are the same as for [`Entries`](crate::Entries#performance), but
-    /// [`Order::Path`] and [`with_statx`](Self::with_statx) add queries.
+    /// [`Order::Path`] and [`with_metadata`](Self::with_metadata) add queries.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
@@ -373,7 +370,7 @@ impl Listing {
             let batch = MAX_BATCH.min(FIRST_BATCH + self.records_end - records_start);
             // A reply with metadata brings few names, so batches into the rest of the memory would
             // become ever smaller.
-            let least = if self.mask.is_some() { batch } else { MIN_ROOM };
+            let least = if self.has_metadata { batch } else { MIN_ROOM };
             self.read_batch(source, batch, least);
         }
     }
@@ -417,7 +414,7 @@ impl Listing {
             self.records_end = end;
         }
         self.phase = phase;
-        if ask_types != AskTypes::No || self.mask.is_some() || self.order == Order::Path {
+        if ask_types != AskTypes::No || self.has_metadata || self.order == Order::Path {
             if let Err(errno) = self.query_batch(first, dir, ask_types) {
                 self.phase = Phase::Failed(errno);
             }
@@ -447,41 +444,41 @@ impl Listing {
         dir: BorrowedFd<'_>,
         ask_types: AskTypes,
     ) -> Result<(), Errno> {
-        let (mask, is_path) = (self.mask, self.order == Order::Path);
-        let asked = mask.unwrap_or(StatxFlags::empty()) | StatxFlags::TYPE;
+        let (has_metadata, is_path) = (self.has_metadata, self.order == Order::Path);
+        if has_metadata {
+            // Exactly, because it is most of the memory of a listing.
+            let count = self.spans.len() - first;
+            self.arena.answers.try_reserve_exact(count).map_err(refused)?;
+        }
         for index in first..self.spans.len() {
             self.arena.check_limit(0)?;
             let span = self.spans[index];
             let entry = ListedEntry { span, arena: &self.arena };
             let is_unknown = entry.d_type() == FileType::Unknown;
             let needs_type = is_unknown && (is_path || ask_types == AskTypes::Unknown);
-            if mask.is_none() && !needs_type && ask_types != AskTypes::All {
-                continue;
-            }
-            // No server needs to confirm a type.
-            let sync = if mask.is_some() { AtFlags::empty() } else { DONT_SYNC };
             let name = entry.name_cstr();
-            #[cfg(test)]
-            crate::read_dir::end_marker::tests::count_query();
-            let statx =
-                retry_on_intr(|| rustix::fs::statx(dir, name, NOT_BEYOND | sync, asked)).ok();
-            let mode = match statx {
-                Some(statx) => Ok(statx.stx_mode.into()),
-                None if !needs_type => continue,
+            let found = if has_metadata {
+                #[cfg(test)]
+                crate::read_dir::end_marker::tests::count_query();
+                Metadata::query(dir, name, NOT_BEYOND).map(|metadata| {
+                    let file_type = metadata.file_type();
+                    self.arena.answers.push(Answer { name_start: span.start(), metadata });
+                    file_type
+                })
+            } else if needs_type {
                 // The kernel may lack `statx`, or a filter refuse it.
-                None => retry_on_intr(|| rustix::fs::statat(dir, name, NOT_BEYOND))
-                    .map(|stat| stat.st_mode),
+                let ask = || statat(dir, name, NOT_BEYOND);
+                query_type(dir, name)
+                    .or_else(|_| retry_on_intr(ask).map(|stat| FileType::from_mode(stat.st_mode)))
+            } else if ask_types == AskTypes::All {
+                query_type(dir, name)
+            } else {
+                continue;
             };
-            match mode {
-                Ok(mode) if is_unknown => {
-                    self.arena.set_d_type(span, FileType::from_mode(mode));
-                }
-                Ok(_) => {}
-                Err(errno) => _ = self.type_error.get_or_insert((span, errno)),
-            }
-            if let (Some(statx), Some(_)) = (statx, mask) {
-                self.arena.answers.try_reserve(1).map_err(refused)?;
-                self.arena.answers.push(Answer { name_start: span.start(), asked, statx });
+            match found {
+                Ok(file_type) if is_unknown => self.arena.set_d_type(span, file_type),
+                Err(errno) if needs_type => _ = self.type_error.get_or_insert((span, errno)),
+                _ => {}
             }
         }
         Ok(())
@@ -509,7 +506,7 @@ impl Listing {
     #[cold]
     pub(crate) fn keep_last(&mut self, above: Extent) {
         let last = *self.spans.last().expect("BUG: there is no entry");
-        let answer = self.arena.answer(last).copied();
+        let answer = self.arena.answer(last).cloned();
         let (start, end, to) = (last.start() - HEADER, self.records_end, above.records_end);
         self.truncate(above);
         self.arena.memory.copy_within(start..end, to);

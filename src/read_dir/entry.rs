@@ -44,7 +44,7 @@ use std::{io, str};
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
 /// nothing. Everything else asks the kernel, mostly by one system call: [`stat`](Self::stat),
 /// [`read_link`](Self::read_link), [`open`](Self::open) and, unless the reader [has asked
-/// already](crate::WalkOptions::statx), [`statx`](Self::statx). These act on the name in the open
+/// already](crate::WalkOptions::metadata), [`statx`](Self::statx). These act on the name in the open
 /// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
 /// entry into their errors.
 ///
@@ -71,8 +71,8 @@ pub(crate) enum Record<'a> {
     Kept {
         /// The record up to the NUL of its name, in the layout of `struct linux_dirent64`.
         bytes: &'a [u8],
-        /// The metadata that was queried when the record was read, and the mask of the query.
-        statx: Option<(&'a Statx, StatxFlags)>,
+        /// The metadata that was fetched when the record was read.
+        metadata: Option<&'a Metadata>,
     },
 }
 
@@ -323,13 +323,17 @@ impl<'a> Entry<'a> {
     ///
     /// # Performance
     ///
-    /// One `statx` and, where that fails, one `fstatat`.
+    /// One `statx` and, where that fails, one `fstatat`. In a walk that has [fetched the
+    /// metadata](crate::WalkOptions::metadata), no call.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("stat", "statx", "fstatat", "lstat", "symlink_metadata", "size", "len"))]
     #[doc(alias("permissions", "uid", "nlink", "mtime", "modified", "btime", "created"))]
     pub fn metadata(&self) -> Result<Metadata, Error> {
-        let metadata = self.call(|dir, name| Metadata::query(dir, name, NOT_BEYOND))?;
+        let metadata = match self.record {
+            Record::Kept { metadata: Some(fetched), .. } => fetched.clone(),
+            _ => self.call(|dir, name| Metadata::query(dir, name, NOT_BEYOND))?,
+        };
         self.note_type(metadata.file_type());
         Ok(metadata)
     }
@@ -362,9 +366,6 @@ impl<'a> Entry<'a> {
     /// # assert!(bytes > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    ///
-    /// In a sorted walk on a server, call [`statx`](Self::statx) instead, because only `statx`
-    /// finds an answer that the walk [fetched in time](crate::WalkOptions::statx).
     ///
     /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
     /// can also be a file, you see what is mounted there, so `st_ino` usually differs from
@@ -405,9 +406,7 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// `stx_attributes` is always filled in, whatever the `mask`. After
-    /// [`WalkOptions::statx`](crate::WalkOptions::statx) or
-    /// [`Listing::with_statx`](crate::Listing::with_statx) the answer is already there.
+    /// `stx_attributes` is always filled in, whatever the `mask`.
     ///
     /// # Errors
     ///
@@ -418,10 +417,7 @@ impl<'a> Entry<'a> {
     /// On a network file system, a smaller `mask` can save a request to the server.
     #[doc(alias("btime", "created", "size"))]
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        let statx = match self.record {
-            Record::Kept { statx: Some((kept, asked)), .. } if asked.contains(mask) => *kept,
-            _ => self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?,
-        };
+        let statx = self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?;
         if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
             self.note_type(FileType::from_mode(statx.stx_mode.into()));
         }

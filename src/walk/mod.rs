@@ -38,7 +38,6 @@ use crate::read_dir::entry::Entry;
 use crate::read_dir::records::Phase;
 use read_ahead::ReadAhead;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::StatxFlags;
 use rustix::io::Errno;
 use std::iter::{self, FusedIterator};
 use std::mem;
@@ -177,7 +176,7 @@ enum Rest {
     #[default]
     Nothing,
     /// Entries that were not read. The next batch has about so many bytes.
-    Unread { batch: usize, mask: Option<StatxFlags> },
+    Unread { batch: usize, has_metadata: bool },
     /// Entries that were read before the level was closed.
     Kept(Box<[Listing; 1]>),
     /// The error that ended reading.
@@ -188,7 +187,9 @@ impl Rest {
     /// Returns the rest after what was read into `listing`. The next batch has about `batch` bytes.
     fn after(listing: &Listing, batch: usize) -> Self {
         match listing.phase {
-            phase if phase.is_reading() => Self::Unread { batch, mask: listing.mask },
+            phase if phase.is_reading() => {
+                Self::Unread { batch, has_metadata: listing.has_metadata }
+            }
             Phase::Failed(errno) => Self::Error(errno),
             _ => Self::Nothing,
         }
@@ -219,8 +220,9 @@ impl Remaining {
 impl Work for Remaining {
     /// Reads the entries that were not read, which a closed level cannot.
     fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
-        if let Rest::Unread { mask, .. } = self.rest {
-            let mut listing = Listing::with_order(Order::Unsorted).with_mask(mask);
+        if let Rest::Unread { has_metadata, .. } = self.rest {
+            let mut listing = Listing::with_order(Order::Unsorted);
+            listing.has_metadata = has_metadata;
             listing.fill(Source::whole(dir, end_marker, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
@@ -591,7 +593,7 @@ debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.optio
 pub struct WalkOptions {
     options: Options,
     order: Order,
-    mask: Option<StatxFlags>,
+    has_metadata: bool,
     read_ahead: usize,
     is_eager: bool,
 }
@@ -617,7 +619,7 @@ impl WalkOptions {
         Self {
             options: Options::default(),
             order: Order::Unsorted,
-            mask: None,
+            has_metadata: false,
             read_ahead: 0,
             is_eager: false,
         }
@@ -633,18 +635,10 @@ impl WalkOptions {
         /// `st_dev`, does the opposite in both cases, and a walk before Linux 5.8 may do so.
         ///
         /// A file can be a mount point as well, as in most containers. It is yielded like any other
-        /// file, and its [`stat`](crate::Entry::stat) and [`open`](crate::Entry::open) act on what
-        /// is mounted there. To recognise mount points of both kinds:
-        ///
-        /// ```
-        /// use lendir::rustix::fs::StatxAttributes;
-        /// use lendir::{Entry, Error, StatxFlags};
-        ///
-        /// fn is_mount_point(entry: &Entry<'_>) -> Result<bool, Error> {
-        ///     let statx = entry.statx(StatxFlags::empty())?;
-        ///     Ok(statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)) // Linux 5.8
-        /// }
-        /// ```
+        /// file, and its [`metadata`](crate::Entry::metadata) and
+        /// [`open_file`](crate::Entry::open_file) act on what is mounted there.
+        /// [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises mount points of
+        /// both kinds.
         ///
         /// # Performance
         ///
@@ -778,49 +772,46 @@ impl WalkOptions {
     /// ```
     ///
     /// A sorted walk reads each directory [whole](Walk#what-is-read-when). If the tree is on a
-    /// server and you query most entries, also set [`statx`](Self::statx).
+    /// server and you query most entries, also set [`metadata`](Self::metadata).
     #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Queries the metadata of each entry as soon as its batch is read, so that
-    /// [`Entry::statx`](crate::Entry::statx) returns it without a system call.
+    /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it. The
+    /// default is `false`.
     ///
-    /// Use it if the tree is on a server, you query most entries, and the walk is sorted or [reads
-    /// ahead](Self::read_ahead). NFS, virtiofs and other FUSE file systems can send metadata
-    /// together with the names, but the kernel asks for that only as long as it sees entries
-    /// queried between two batches. In the kernel's order your own queries are in time. A sorted
-    /// walk first reads on to the end, and each later query is a request of its own: 20,000 for
-    /// 20,000 files, instead of twenty. On a local file system nothing is gained: the same calls
-    /// are made, only earlier.
+    /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this it
+    /// pays one for a thousand. These servers can send metadata together with the names, but the
+    /// kernel goes on to ask for it only while it sees entries queried before the next names are
+    /// read. A sorted walk has read all names by the time you ask, and so has one that [reads
+    /// ahead](Self::read_ahead). In the kernel's order your own queries are in time.
     ///
     /// ```
-    /// use lendir::{Order, StatxFlags, Walk};
+    /// use lendir::{Order, Walk};
     ///
-    /// let options = Walk::options().order(Order::Bytes).statx(StatxFlags::BASIC_STATS);
-    /// let mut walk = options.read_ahead(16).open("src")?;
+    /// let mut walk = Walk::options().order(Order::Bytes).metadata(true).open("src")?;
     /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     match entry.statx(StatxFlags::SIZE) {
-    ///         Ok(statx) => println!("{:8} {:?}", statx.stx_size, entry.path()),
+    ///     match entry.metadata() {
+    ///         Ok(metadata) => println!("{:8} {:?}", metadata.len(), entry.path()),
     ///         Err(error) => eprintln!("{error}"),
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// An answer is as old as its batch, which `read_ahead` can read several directories early.
-    /// [`Entry::statx`](crate::Entry::statx) asks again for flags that `mask` lacks, and after a
-    /// query that has failed, so that you see the error. [`Entry::stat`](crate::Entry::stat) always
-    /// asks.
+    /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed, it
+    /// asks again, so that you see the error. An answer is as old as the listing of its entry,
+    /// which `read_ahead` can read several directories early.
     ///
     /// # Performance
     ///
-    /// An entry takes some 270 bytes more, for as long as its directory is being walked.
-    #[doc(alias("metadata", "nfs", "READDIRPLUS", "mtime", "modified", "size"))]
-    pub fn statx(mut self, mask: StatxFlags) -> Self {
-        self.mask = Some(mask);
+    /// On a local file system nothing is gained, because the same calls are made, only earlier. An
+    /// entry takes 120 bytes more, for as long as its directory is being walked.
+    #[doc(alias("nfs", "READDIRPLUS", "mtime", "modified", "size", "statx"))]
+    pub fn metadata(mut self, yes: bool) -> Self {
+        self.has_metadata = yes;
         self
     }
 
@@ -829,7 +820,7 @@ impl WalkOptions {
     ///
     /// Use it when the file system is slow: pass the number of requests that the server answers at
     /// once, or 16 for a local disk. On a warm cache the threads stay idle. If you also query the
-    /// entries, add [`statx`](Self::statx), and the helper threads fetch the metadata.
+    /// entries, add [`metadata`](Self::metadata), and the helper threads fetch the metadata.
     ///
     /// ```
     /// use lendir::{Order, Walk};
@@ -877,9 +868,11 @@ impl WalkOptions {
         self
     }
 
-    /// Returns an empty listing of this order and mask.
+    /// Returns an empty listing of this order.
     fn listing(&self) -> Listing {
-        Listing::with_order(self.order).with_mask(self.mask)
+        let mut listing = Listing::with_order(self.order);
+        listing.has_metadata = self.has_metadata;
+        listing
     }
 
     fn begin(self, roots: Roots, path: &Path) -> Walk {

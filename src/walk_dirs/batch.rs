@@ -114,7 +114,7 @@ impl Batch {
     /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     pub(crate) fn entry<'e>(&'e self, directory: Directory<'e>) -> DirEntry<'e> {
-        let record = Record::Kept { bytes: self.listing.record(self.next - 1), statx: None };
+        let record = Record::Kept { bytes: self.listing.record(self.next - 1), metadata: None };
         DirEntry::new(record, directory, &self.updates)
     }
 

@@ -16,8 +16,8 @@ use crate::support::tree::{self, Tree};
 use allocations::{allocated, grown};
 use attacks::ATTACKS;
 use lendir::{
-    Buffer, Dir, Entries, Entry, FileType, Listing, OFlags, Order, StatxFlags, Walk, WalkDirs,
-    WalkDirsOptions, WalkOptions,
+    Buffer, Dir, Entries, Entry, FileType, Listing, OFlags, Order, Walk, WalkDirs, WalkDirsOptions,
+    WalkOptions,
 };
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, mkdirat, symlinkat};
@@ -158,16 +158,17 @@ macro_rules! budgets {
 const BUDGETS: &[Budget] = budgets![
 //  reader                      tree          what it finds    calls                               allocations, bytes            how it reads
     "Entries",                  FILES,        |n| 250 * n,     |n, _| 2 + reads(n),                 1, |_| 32768,                 |at| entries(at, 1, |_| ());
-    "Entries, query each",      FEW_FILES,    |n| n,           |n, _| 4 + 4 * n,                    1, |_| 32768,                 |at| entries(at, 1, query);
+    "Entries, query each",      FEW_FILES,    |n| n,           |n, _| 4 + 3 * n,                    1, |_| 32768,                 |at| entries(at, 1, query);
     "Entries, three times",     FILES,        |n| 750 * n,     |n, _| 4 + 3 * reads(n),             1, |_| 32768,                 |at| entries(at, 3, |_| ());
     "ReadDir, three times",     FILES,        |n| 750 * n,     |n, c| 3 + 2 * (c - 2) + 3 * reads(n), 2, |_| 33000,               read_dir;
     "Listing",                  FEW_FILES,    |n| n,           |_, _| 4,                            3, |_| 54 * 1024,             |at| listing(at, Listing::new(), 1);
     "Listing",                  FILES,        |n| 250 * n,     |n, _| 2 + reads(n).min(7),         18, |n| 250 * n * 90,          |at| listing(at, Listing::new(), 1);
     "Listing, three times",     FILES,        |n| 750 * n,     |n, _| 6 + 3 * reads(n).min(7),     18, |n| 250 * n * 90,          |at| listing(at, Listing::new(), 3);
+    "Listing, metadata",        FILES,        |n| 250 * n,     |n, _| 2 + reads(n).min(7) + 250 * n, 28, |n| 250 * n * 290,       |at| listing(at, Listing::new().with_metadata(), 1);
     "Listing by path",          FILES,        |n| 750 * n,     |n, _| 6 + 3 * reads(n).min(7),     18, |n| 250 * n * 90,          |at| listing(at, Listing::with_order(Order::Path), 3);
     "WalkDirs",                 FILES,        |n| 250 * n,     |n, _| 3 + reads(n),                 5, |_| BATCH,                 entries_of_dirs;
     "Walk",                     FILES,        |n| 250 * n + 1, |n, _| 3 + reads(n).min(8),         14, |_| 720_000,               |at| walk(at, Walk::options());
-    "Walk, metadata",           FILES,        |n| 250 * n + 1, |n, _| 3 + reads(n).min(8) + 250 * n, 28, |_| 5_300_000,           |at| walk(at, Walk::options().statx(StatxFlags::BASIC_STATS));
+    "Walk, metadata",           FILES,        |n| 250 * n + 1, |n, _| 3 + reads(n).min(8) + 250 * n, 28, |_| 2_300_000,           |at| walk(at, Walk::options().metadata(true));
     "WalkDirs",                 CHAIN,        |n| n + 1,       |n, c| (n + 1) * c + 1,             10, |n| BATCH + path(n),       |at| dirs(at, options(), read_all);
     "WalkDirs",                 WIDE,         |n| n + 1,       |n, c| (n + 1) * c + 1,              8, |n| BATCH + grown(10 * n, 1), |at| dirs(at, options(), read_all);
     "WalkDirs",                 COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| BATCH + levels(n),     |at| dirs(at, options(), read_all);
@@ -218,10 +219,10 @@ fn entries(at: &Path, times: usize, look: fn(&Entry<'_>)) -> usize {
     found
 }
 
-/// Makes four calls.
+/// Makes three calls.
 fn query(entry: &Entry<'_>) {
     black_box((entry.name(), entry.numeric_name(), entry.file_type().unwrap()));
-    black_box((entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap()));
+    black_box(entry.metadata().unwrap());
     black_box(entry.open(OFlags::PATH).unwrap());
 }
 

@@ -200,3 +200,24 @@ fn iterators_and_get_agree() {
     listing.read(lendir::open(Scratch::new().path()).unwrap()).unwrap();
     assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());
 }
+
+/// Fetched metadata belongs to the directory that was read. In another one, the entry asks.
+#[test]
+fn metadata_of_another_directory_is_asked_for() {
+    let [source, target] = [(); 2].map(|()| Scratch::new());
+    for (name, text) in [("changed", "long"), ("same", "text"), ("gone", "")] {
+        fs::write(source.path().join(name), text).unwrap();
+    }
+    fs::write(target.path().join("changed"), "longer").unwrap();
+    fs::write(target.path().join("same"), "text").unwrap();
+    let mut listing = Listing::new().with_metadata();
+    listing.read(lendir::open(source.path()).unwrap()).unwrap();
+    let dir = lendir::open(target.path()).unwrap();
+    let both = listing.iter().map(|entry| {
+        let there = entry.in_dir(dir.as_fd()).metadata();
+        (entry.metadata().unwrap().len(), there.ok().map(|there| there.len()))
+    });
+    assert_eq!(both.collect::<Vec<_>>(), [(4, Some(6)), (0, None), (4, Some(4))]);
+    listing.read(dir).unwrap();
+    assert_eq!(listing.by_name("changed").unwrap().metadata().unwrap().len(), 6);
+}

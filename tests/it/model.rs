@@ -10,7 +10,7 @@ use crate::support::process::{leave_room, open_descriptors};
 use crate::support::requests::Next;
 use crate::support::scan::{self, errno};
 use crate::support::tree::{self, Random, Tree};
-use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
+use lendir::{Dir, Error, FileType, Listing, Order, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -363,8 +363,7 @@ impl Thread<'_> {
                     match call {
                         0 => entry.skip_subtree(),
                         1 => entry.follow(),
-                        2 => drop(entry.stat()),
-                        3 => drop(entry.statx(StatxFlags::TYPE)),
+                        2 => drop(entry.metadata()),
                         _ => {}
                     }
                     entry.name().to_vec()
@@ -435,7 +434,7 @@ impl Thread<'_> {
             match self.random.below(12) {
                 0 => entry.skip_subtree(),
                 1 if self.random.below(4) == 0 => entry.skip_rest_of_dir(),
-                2 => drop(entry.stat()),
+                2 => drop(entry.metadata()),
                 3..6 => {
                     entry.follow();
                     is_below_link |= entry.d_type() == FileType::Symlink;

@@ -10,7 +10,7 @@ use crate::support::requests::About;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree, chmod};
 use crate::support::visits::Visit;
-use lendir::{Order, StatxFlags, Walk, walk};
+use lendir::{Order, Walk, walk};
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -26,8 +26,8 @@ fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Visit> {
             &[]
         };
         for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
-            for mask in [None, Some(StatxFlags::INO)] {
-                let options = EntryWalk { order, max_open, read_ahead, mask, ..options };
+            for metadata in [false, true] {
+                let options = EntryWalk { order, max_open, read_ahead, metadata, ..options };
                 assert_eq!(options.read(root), options.expected(root), "{what}, {options:?}");
             }
         }

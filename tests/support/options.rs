@@ -2,7 +2,7 @@
 
 use super::requests::{About, Requests, next};
 use super::visits::{Kind, Visit, expected};
-use lendir::{Order, StatxFlags, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions};
+use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions};
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub struct EntryWalk {
     pub max_depth: usize,
     pub max_open: usize,
     pub read_ahead: usize,
-    pub mask: Option<StatxFlags>,
+    pub metadata: bool,
     pub about: About,
 }
 
@@ -68,7 +68,7 @@ pub const ENTRY_WALK: EntryWalk = EntryWalk {
     max_depth: usize::MAX,
     max_open: 32,
     read_ahead: 0,
-    mask: None,
+    metadata: false,
     about: About::Nothing,
 };
 
@@ -80,8 +80,8 @@ impl EntryWalk {
 
     pub fn build(&self) -> WalkOptions {
         let options = Walk::options().max_depth(self.max_depth).max_open(self.max_open);
-        let options = options.order(self.order).read_ahead(self.read_ahead).eager();
-        if let Some(mask) = self.mask { options.statx(mask) } else { options }
+        let options = options.order(self.order).metadata(self.metadata);
+        options.read_ahead(self.read_ahead).eager()
     }
 
     pub fn begin(&self, root: impl AsRef<Path>) -> Walk {

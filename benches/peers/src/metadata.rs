@@ -4,7 +4,7 @@
 
 use crate::fuse::{POINT, Server, Service, Shape};
 use crate::programs::run;
-use lendir::{Order, StatxFlags, Walk, WalkOptions};
+use lendir::{Order, Walk, WalkOptions};
 use lendir_benches::Arguments;
 use lendir_benches::ratio::time;
 use std::path::Path;
@@ -39,19 +39,17 @@ const WAYS: [(&str, Count); 9] = [
 /// A program that prints a line for each entry with a size above 0.
 const FIND: &str = "find -size";
 
-const SIZE: StatxFlags = StatxFlags::SIZE;
-
 fn sorted() -> WalkOptions {
     Walk::options().order(Order::Bytes)
 }
 
 /// Lets the walk query each entry while it reads.
 fn fetched() -> WalkOptions {
-    sorted().statx(SIZE)
+    sorted().metadata(true)
 }
 
 fn has_size(entry: &lendir::Entry<'_>) -> u64 {
-    u64::from(entry.statx(SIZE).expect("cannot query the entry").stx_size > 0)
+    u64::from(entry.metadata().expect("cannot query the entry").len() > 0)
 }
 
 fn walk(options: &WalkOptions, root: &Path) -> u64 {

@@ -4,7 +4,6 @@
 
 use fdf::walk::Finder;
 use ignore::{WalkBuilder, WalkState};
-use lendir::StatxFlags;
 use rustix::time::{ClockId, clock_gettime};
 use std::num::NonZero;
 use std::path::Path;
@@ -54,7 +53,7 @@ pub fn lendir<const QUERY: bool>(root: &Path, threads: usize) -> u64 {
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
             while let Some(entry) = dir.next().expect("cannot read the directory") {
                 if QUERY {
-                    entry.statx(StatxFlags::SIZE).expect("cannot query the entry");
+                    entry.metadata().expect("cannot query the entry");
                 }
                 bytes += entry.name().len() as u64;
             }

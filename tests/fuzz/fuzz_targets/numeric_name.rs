@@ -19,6 +19,9 @@ mod error;
 #[allow(dead_code, reason = "the library uses more of it")]
 #[path = "../../../src/file_type.rs"]
 mod file_type;
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/metadata.rs"]
+mod metadata;
 
 mod records {
     pub(crate) const HEADER: usize = 8 + 8 + 2 + 1;
@@ -27,7 +30,7 @@ mod records {
 /// Compares the number of an entry of this name with the one number whose decimal form it is.
 fn agrees(name: &[u8]) {
     let bytes = &[&[0; HEADER], name, b"\0"].concat();
-    let record = Record::Kept { bytes, statx: None };
+    let record = Record::Kept { bytes, metadata: None };
     let directory = Directory { fd: CWD, path: b"", depth: 0 };
     let entry = Entry { record, directory, queried: None };
     let parsed = str::from_utf8(name).ok().and_then(|name| name.parse().ok());

@@ -11,7 +11,7 @@ use crate::support::requests::{Requests, collect_visits};
 use crate::support::tree::make;
 use crate::support::visits::{Visit, assert_nothing_is_lost_silently, errors, errors_between};
 use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
-use lendir::{Dir, Order, StatxFlags};
+use lendir::{Dir, Order};
 use libc::{EACCES, EINTR, EMFILE, ENFILE, ENOENT, ENOSYS, EPERM, EXDEV, c_int, c_long};
 use rustix::thread::gettid;
 use std::fs::{self, Permissions};
@@ -38,7 +38,7 @@ struct Fault<'a> {
     /// The numbers of threads that read ahead, for a `Walk`. A `WalkDirs` has none.
     ahead: &'a [usize],
     /// Whether the walk queries the metadata of each entry.
-    has_mask: bool,
+    has_metadata: bool,
 }
 
 fn faults(calls: &[c_long]) -> impl Iterator<Item = (c_long, c_int)> {
@@ -58,8 +58,9 @@ fn walk_dirs_reports_each_failed_call_once() {
             let all: Vec<_> = options.expected_visits(tree).collect();
             for (call, errno) in faults(&CALLS) {
                 let all = &all[..];
-                let (ahead, has_mask) = (&[][..], false);
-                let fault = Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_mask };
+                let (ahead, has_metadata) = (&[][..], false);
+                let fault =
+                    Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_metadata };
                 fault.check(&format!("{options:?}"), |_, fails| {
                     let mut run = options.begin(tree);
                     fault.set(fails);
@@ -85,22 +86,23 @@ fn walk_reports_each_failed_call_once() {
             let names = (0..120).map(|number| format!("{}{number:0250}", "d/".repeat(depth)));
             make(&large, &names.collect::<Vec<_>>());
         }
-        let masked = EntryWalk { mask: Some(StatxFlags::BASIC_STATS), ..SORTED_WALK };
+        let fetching = EntryWalk { metadata: true, ..SORTED_WALK };
         let unsorted = EntryWalk { order: Order::Unsorted, ..SORTED_WALK };
         for (tree, walk, is_on_one_mount, has_types) in [
             (&small, SORTED_WALK, false, false),
             (&small, SORTED_WALK, false, true),
             (&small, SORTED_WALK, true, false),
             (&small, SORTED_WALK, true, true),
-            (&small, masked, false, false),
-            (&small, masked, false, true),
+            (&small, fetching, false, false),
+            (&small, fetching, false, true),
             (&large, unsorted, false, true),
         ] {
             let all = walk.expected(tree);
             let options = walk.build().same_mount(is_on_one_mount);
             for (call, errno) in faults(&calls) {
-                let (all, ahead, has_mask) = (&all[..], &[2][..], walk.mask.is_some());
-                let fault = Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_mask };
+                let (all, ahead, has_metadata) = (&all[..], &[2][..], walk.metadata);
+                let fault =
+                    Fault { call, errno, all, is_on_one_mount, has_types, ahead, has_metadata };
                 let read = |ahead, fails| {
                     let root = lendir::open(tree).unwrap();
                     fault.set(fails);
@@ -181,8 +183,8 @@ impl Fault<'_> {
             // A level is closed, or the directory cannot be opened. Without mounts, there is no
             // error.
             (OPENAT2, EMFILE | ENFILE) | (STATX, ENOSYS | EPERM) => failed,
-            // Most are queries of types, which the opening tells, too, or of the mask.
-            (STATX, _) if !self.has_types || self.has_mask => failed,
+            // Most are queries of types, which the opening tells, too, or of metadata.
+            (STATX, _) if !self.has_types || self.has_metadata => failed,
             // The second one is of `..`, and the level is then reopened by name.
             (STATX, _) => calls / 2,
             _ => calls,

@@ -4,7 +4,6 @@ use crate::mounted::run_isolated;
 use crate::report::{OPTIONS, Report, check_ways, comb};
 use crate::support::options::{PLAIN, TestOptions};
 use crate::support::requests::{Requests, collect_visits};
-use crate::support::scan::type_of_mode;
 use crate::support::tree::make;
 use crate::support::visits::{directories, errors};
 use lendir::{FileType, WalkDirs};
@@ -51,13 +50,13 @@ fn mount_point_has_the_covered_type() {
         mount_tmpfs(&tree.join("directory"));
         let mut dir = lendir::read_dir(&tree).unwrap();
         while let Some(entry) = dir.next().unwrap() {
-            let mounted = entry.stat().unwrap();
+            let mounted = entry.metadata().unwrap();
             let (beneath, there) = match entry.name() {
                 b"device" => (FileType::RegularFile, FileType::CharacterDevice),
                 _ => (FileType::Directory, FileType::Directory),
             };
-            assert_eq!((entry.d_type(), type_of_mode(mounted.st_mode)), (beneath, there));
-            assert_ne!(mounted.st_dev, fstat(entry.dir_fd()).unwrap().st_dev);
+            assert_eq!((entry.d_type(), mounted.file_type()), (beneath, there));
+            assert_ne!(mounted.dev(), fstat(entry.dir_fd()).unwrap().st_dev);
         }
     });
 }

@@ -12,8 +12,9 @@ use crate::support::requests::{self, About, Requests, collect_visits, next};
 use crate::support::tree::{self, make};
 use crate::support::visits::{Visit, What, errors_between, expected_visits};
 use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
-use lendir::{Listing, Order, StatxFlags, Walk, WalkDirs};
+use lendir::{Listing, Order, Walk, WalkDirs};
 use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO, ENOSYS};
+use rustix::fs::{AtFlags, statat};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -159,12 +160,10 @@ fn closed_levels_keep_what_is_unread() {
             let trees =
                 [Answer::End, Answer::Error(EIO)].map(|end| levels(batch, count, is_strange, &end));
             let server = Server::mount(trees.into()).unwrap();
-            for (order, mask, read_ahead) in [
-                (Order::Unsorted, None, 0),
-                (Order::Unsorted, Some(StatxFlags::INO), 0),
-                (Order::Bytes, Some(StatxFlags::INO), 2),
-            ] {
-                let options = EntryWalk { order, read_ahead, mask, ..ENTRY_WALK };
+            for (order, metadata, read_ahead) in
+                [(Order::Unsorted, false, 0), (Order::Unsorted, true, 0), (Order::Bytes, true, 2)]
+            {
+                let options = EntryWalk { order, read_ahead, metadata, ..ENTRY_WALK };
                 let all = options.expected(server.path(0));
                 for (max_open, room) in [(4, 40), (1000, 40), (1000, 2), (1000, 4)] {
                     let options = EntryWalk { max_open, ..options };
@@ -175,8 +174,9 @@ fn closed_levels_keep_what_is_unread() {
                         let mut walk = options.begin(server.path(directory));
                         let others = leave_room(room);
                         let visits = options.rest_checked(&mut walk, |entry| {
-                            let kept = mask.map(|mask| entry.statx(mask).unwrap().stx_ino);
-                            assert!(kept.is_none_or(|ino| ino == entry.stat().unwrap().st_ino));
+                            let flags = AtFlags::SYMLINK_NOFOLLOW;
+                            let asked = statat(entry.dir_fd(), entry.name_cstr(), flags).unwrap();
+                            assert_eq!(entry.metadata().unwrap().ino(), asked.st_ino, "{what}");
                         });
                         drop(others);
                         visits
@@ -216,22 +216,20 @@ fn endless_directory_yields() {
     });
 }
 
-/// The walk does not open what `statx` has told the caller to be a file, whether the call asked or
-/// had the answer from the mask.
+/// The walk does not open what `metadata` has told the caller to be a file, whether the call asked
+/// or had the answer.
 #[test]
-fn kept_answer_tells_the_type_as_a_query_does() {
-    served("walks::walk::kept_answer_tells_the_type_as_a_query_does", || {
+fn fetched_answer_tells_the_type_as_a_query_does() {
+    served("walks::walk::fetched_answer_tells_the_type_as_a_query_does", || {
         let server =
             Server::mount(vec![directory(vec![child("a", DT_DIR, Ok(Node::File))])]).unwrap();
-        for (mask, queries) in [(false, true), (true, true), (false, false), (true, false)] {
-            let options = Walk::options();
-            let options = if mask { options.statx(StatxFlags::INO) } else { options };
-            let mut walk = options.open(server.path(0)).unwrap();
+        for (metadata, queries) in [(false, true), (true, true), (false, false), (true, false)] {
+            let mut walk = Walk::options().metadata(metadata).open(server.path(0)).unwrap();
             let entry = walk.next().unwrap().unwrap();
             if queries {
-                entry.statx(StatxFlags::TYPE).unwrap();
+                entry.metadata().unwrap();
             }
-            assert_eq!(walk.next().is_err(), !queries, "mask {mask}");
+            assert_eq!(walk.next().is_err(), !queries, "metadata {metadata}");
         }
     });
 }
