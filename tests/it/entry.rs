@@ -3,13 +3,13 @@
 use crate::support::fixture::{make_file, mixed};
 use crate::support::scan::type_of_mode;
 use crate::support::scratch::Scratch;
-use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fcntl_getfl, fstat, mknodat};
+use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, Metadata, OFlags, Walk};
+use lendir::{Buffer, Entries, Entry, Error, Listing, Metadata, OFlags, Walk};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -139,31 +139,6 @@ fn open_file_opens_only_regular_files() {
         let error = open(name).unwrap_err();
         assert_eq!((error.path(), error.raw_os_error()), (Some(&*at(name)), errno));
         assert_eq!(error.kind() == io::ErrorKind::InvalidInput, errno.is_none(), "{error}");
-    }
-}
-
-#[test]
-fn open_follows_no_link_and_closes_on_exec() {
-    let made = Scratch::new();
-    make_file(&made.path().join("file"));
-    fs::create_dir(made.path().join("directory")).unwrap();
-    symlink("file", made.path().join("link")).unwrap();
-    let mut dir = lendir::read_dir(made.path()).unwrap();
-    while let Some(entry) = dir.next().unwrap() {
-        let is_link = entry.name() == b"link";
-        let opened = entry.open(OFlags::RDONLY | OFlags::NONBLOCK);
-        assert_eq!(
-            opened.as_ref().err().and_then(Error::raw_os_error),
-            is_link.then_some(libc::ELOOP)
-        );
-        if let Ok(fd) = opened {
-            assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
-            assert!(fcntl_getfl(&fd).unwrap().contains(OFlags::NONBLOCK));
-        }
-        let itself = entry.open(OFlags::PATH).unwrap();
-        assert_eq!(lendir::rustix::fs::fstat(itself).unwrap().st_ino, entry.stat().unwrap().st_ino);
-        let below = entry.open(OFlags::DIRECTORY);
-        assert_eq!(below.is_ok(), entry.name() == b"directory");
     }
 }
 
@@ -322,24 +297,6 @@ fn ended_process_makes_errors_gone() {
     while walk.next_or_report(|error| errors += usize::from(error.is_gone())).is_some() {}
     assert_eq!(errors, dirs, "a failed query silences the walk");
     assert!(entry_walk.next().unwrap_err().is_gone());
-}
-
-#[test]
-fn listed_entry_outlives_the_loop() {
-    fn newest<'l>(
-        listing: &'l Listing,
-        dir: BorrowedFd<'_>,
-    ) -> Option<(ListedEntry<'l>, &'l [u8])> {
-        let newest = listing
-            .iter()
-            .max_by_key(|entry| entry.in_dir(dir).stat().map_or(0, |stat| stat.st_mtime))?;
-        Some((newest, newest.name()))
-    }
-    let made = Scratch::new();
-    make_file(&made.path().join("one"));
-    let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
-    dir.read_into(&mut listing).unwrap();
-    assert_eq!(newest(&listing, dir.fd()).unwrap().1, b"one");
 }
 
 /// Times before 1970, and times that need more than 32 bits.

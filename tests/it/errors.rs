@@ -116,29 +116,6 @@ fn wrap_error_adds_the_path_to_a_cause() {
 }
 
 #[test]
-fn error_has_the_known_path() {
-    fn path<T>(result: Result<T, Error>) -> String {
-        let error = result.err().expect("it did not fail");
-        assert_eq!((error.depth(), error.loop_ancestor()), (0, None));
-        scan::path(&error).to_str().unwrap().to_owned()
-    }
-    let dir = numbered(1);
-    let fd = lendir::open(dir.path()).unwrap();
-    for name in ["missing", "missing/below", "", &"n".repeat(300)] {
-        assert_eq!(path(lendir::openat(&fd, name)), name);
-    }
-    let file = dir.path().join("1");
-    let (opened, mut buffer, mut listing) =
-        (File::open(&file).unwrap(), Buffer::new(), Listing::new());
-    assert_eq!(path(Entries::new(opened.as_fd(), &mut buffer).next()), "");
-    assert_eq!(path(Entries::new(opened.as_fd(), &mut buffer).seek(u64::MAX)), "");
-    assert_eq!(path(listing.read(&opened)), "");
-    let mut dir = lendir::read_dir(dir.path()).unwrap();
-    assert_eq!(Some(&*path(dir.seek(u64::MAX))), dir.path().to_str());
-    assert_eq!(path(ReadDir::from_fd(opened, "").read_into(&mut listing)), "");
-}
-
-#[test]
 fn reading_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
     let only_a_path = openat(CWD, dir.path(), OFlags::PATH, Mode::empty()).unwrap();

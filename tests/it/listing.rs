@@ -1,10 +1,9 @@
 //! Checks `Listing`: the orders, the lookups, the iterators, and reading again.
 
 use crate::support::fixture::make_file;
-use crate::support::machine::skip;
 use crate::support::scan::{ORDERS, Scan};
 use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, Error, FileType, Listing, Order};
+use lendir::{Buffer, Entries, Error, Listing, Order};
 use std::ffi::OsStr;
 use std::fs;
 use std::iter;
@@ -12,7 +11,6 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 use std::path::Path;
-use std::process::Command;
 
 fn make(dir: &Path, names: &[Vec<u8>]) {
     for name in names {
@@ -60,70 +58,6 @@ fn listing_has_the_stated_order() {
         };
         let mut listing = Listing::with_order(order);
         assert_eq!(Scan::from_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
-    }
-}
-
-/// git sorts its index by whole paths. It sorts each tree so that the paths below it stay sorted.
-#[test]
-fn order_path_is_the_order_of_git() {
-    const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];
-    let (work_tree, git_dir) = (Scratch::new(), Scratch::new());
-    let git = |args: &[&str]| {
-        let mut git = Command::new("git");
-        git.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        git.arg("--git-dir").arg(git_dir.path()).arg("--work-tree").arg(work_tree.path());
-        let output = git.current_dir(work_tree.path()).args(args).output().ok()?;
-        assert!(
-            output.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Some(output.stdout)
-    };
-    if git(&["init", "--quiet"]).is_none() {
-        return skip("order_path_is_the_order_of_git", "git");
-    }
-    // Each set of the names is a set of directories once, and the other names are files.
-    for dirs in 0..1 << NAMES.len() {
-        let parent = work_tree.path().join(format!("{dirs:x}"));
-        fs::create_dir(&parent).unwrap();
-        for (number, name) in NAMES.iter().enumerate() {
-            let path = parent.join(name);
-            if dirs >> number & 1 == 1 {
-                fs::create_dir(&path).unwrap();
-                make_file(&path.join("file"));
-            } else {
-                make_file(&path);
-            }
-        }
-    }
-    let (mut all, mut files) = (Vec::new(), Vec::new());
-    paths(work_tree.path(), b"", &mut |path, file_type| {
-        let path = [path, b"\0"].concat();
-        if file_type != FileType::Directory {
-            files.extend_from_slice(&path);
-        }
-        all.extend(path);
-    });
-    git(&["add", "--all"]);
-    assert_eq!(git(&["ls-files", "-z"]).unwrap(), files, "`git ls-files` has another order");
-    let tree = String::from_utf8(git(&["write-tree"]).unwrap()).unwrap();
-    let tree = git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]);
-    assert_eq!(tree.unwrap(), all, "`git ls-tree` has another order");
-}
-
-/// Calls `see` with each path below `dir`, in `Order::Path`. The contents of a directory come right
-/// after the directory.
-fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
-    let mut listing = Listing::with_order(Order::Path);
-    read(dir, &mut listing).unwrap();
-    for entry in &listing {
-        let path = [prefix, entry.name()].concat();
-        see(&path, entry.d_type());
-        if entry.d_type() == FileType::Directory {
-            paths(&dir.join(entry.file_name()), &[&path[..], b"/"].concat(), see);
-        }
     }
 }
 

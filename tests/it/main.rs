@@ -12,7 +12,7 @@
 //! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels;
 //! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
 //! - `requests`, `follow`: what a walk enters on request;
-//! - `state`: the state of a walk; `clone_panics`: a state that panics;
+//! - `clone_panics`: a state that panics;
 //! - `model`: what holds for every walk, whatever the caller requests and the tree does;
 //! - `budgets`: what reading may cost: system calls, allocations, memory and instructions;
 //! - `examples`: the examples, run as programs; `rm`: the example that must not remove anything
@@ -41,7 +41,6 @@ mod recipes;
 mod requests;
 mod rm;
 mod roots;
-mod state;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -2,7 +2,7 @@
 
 use crate::support::fixture::{make_file, mixed, numbered};
 use crate::support::scan::{self, Found};
-use lendir::{Buffer, Entries, Error, FileType, Listing, Order, ReadDir, read_dir};
+use lendir::{Buffer, Entries, Error, Listing, Order, ReadDir, read_dir};
 use rustix::fs::tell;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -52,15 +52,6 @@ fn read_dir_reads_the_same_as_entries() {
             read_dir(made.path()).unwrap().filter_map(|_| None).collect();
         assert!(none.is_empty());
     }
-}
-
-#[test]
-fn read_dir_reads_nothing_before_next() {
-    let made = numbered(3);
-    let dir = read_dir(made.path()).unwrap();
-    assert_eq!(tell(dir.fd()).unwrap(), 0);
-    let fd = dir.into_fd();
-    assert_eq!(all(&mut ReadDir::from_fd(fd, "")).len(), 3);
 }
 
 /// Fetched entries that were not yielded yet survive any move of their owner.
@@ -165,20 +156,6 @@ fn read_into_error_leaves_the_listing_empty() {
     assert!(dir.next().unwrap().is_none() && dir.is_removed());
     listing.read(lendir::open(made.path()).unwrap()).unwrap();
     assert!(!listing.is_removed());
-}
-
-#[test]
-fn find_yields_only_matching_entries() {
-    let made = mixed();
-    let mut dir = read_dir(made.path()).unwrap();
-    let mut links = 0;
-    while let Some(entry) =
-        dir.find(|entry| entry.file_type().unwrap() == FileType::Symlink).unwrap()
-    {
-        assert!(entry.name().starts_with(b"link"));
-        links += 1;
-    }
-    assert_eq!(links, 3);
 }
 
 #[test]

@@ -109,28 +109,6 @@ fn each_root_begins_with_the_same_state() {
     }
 }
 
-/// A root is opened right before it is yielded.
-#[test]
-fn pending_roots_need_no_descriptor() {
-    process::run("roots::pending_roots_need_no_descriptor", || {
-        let tree = Tree::new(|at| tree::wide(at, 500, 3));
-        let roots: Vec<_> =
-            fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        for (threads, descriptors) in [(1, 3), (2, 12)] {
-            let _others = leave_room(descriptors);
-            let parts = WalkDirs::options().open_all(&roots).run_parallel(threads, |worker| {
-                let mut count = 0;
-                while let Some(mut dir) = worker.next().unwrap() {
-                    assert!(dir.next().unwrap().is_none());
-                    count += 1;
-                }
-                count
-            });
-            assert_eq!(parts.into_iter().sum::<usize>(), 500);
-        }
-    });
-}
-
 #[test]
 fn follow_root_links_refuses_links() {
     let tree = Tree::of(&["d/below/"]);

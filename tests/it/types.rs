@@ -3,7 +3,6 @@
 //! walks, and so does a `Worker`: its docs have what does not compile.
 
 use crate::support::tree::Tree;
-use lendir::rustix::fs::fstat;
 use lendir::{
     Buffer, Dir, DirEntry, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order,
     ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
@@ -81,14 +80,6 @@ fn names_are_accepted_in_all_forms() {
         assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
     }
     assert!(walk.next().unwrap().is_none());
-}
-
-/// This compiles only if what an entry borrows from its directory outlives the entry.
-#[test]
-fn directory_outlives_its_entry() {
-    let mut dir = lendir::read_dir("src").unwrap();
-    let fd = dir.next().unwrap().map(|entry| entry.dir_fd());
-    assert!(fd.is_some_and(|fd| fstat(fd).is_ok()));
 }
 
 /// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.

@@ -46,19 +46,6 @@ fn walk_agrees_with_std_on_random_trees() {
 }
 
 #[test]
-fn max_depth_omits_only_deeper_entries() {
-    let tree = Tree::new(|at| tree::random(at, 3));
-    let all = ENTRY_WALK.read(tree.path());
-    let deepest = all.iter().map(|item| item.depth).max().unwrap();
-    assert!(deepest > 8, "{deepest}");
-    for max_depth in 0..deepest + 2 {
-        let options = EntryWalk { max_depth, read_ahead: max_depth % 3, ..ENTRY_WALK };
-        let above: Vec<_> = all.iter().filter(|item| item.depth <= max_depth).cloned().collect();
-        assert_eq!(options.read(tree.path()), above, "maximum depth {max_depth}");
-    }
-}
-
-#[test]
 fn unreadable_directory_is_an_error_after_its_entry() {
     as_nobody(|| {
         let mut errors = 0;

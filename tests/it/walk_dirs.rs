@@ -2,30 +2,19 @@
 //! second visit.
 
 use crate::support::machine::runs_long;
-use crate::support::requests::{Requests, check_walk_dirs, collect_visits, walk};
+use crate::support::requests::{Requests, check_walk_dirs, collect_visits};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::visits::directories;
-use lendir::{Buffer, Dir, DirEntry, Entries, Listing, WalkDirs};
+use lendir::{Buffer, Dir, Entries, Listing, WalkDirs};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-
-const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
 
 /// Calls `work` with each directory of `walk`, which must have no errors.
 fn for_each(walk: &mut WalkDirs, mut work: impl FnMut(&mut Dir<'_>)) {
     while let Some(mut dir) = walk.next().unwrap() {
         work(&mut dir);
-    }
-}
-
-/// Takes the root and calls `work` with each of its entries.
-fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&DirEntry<'_>, &str)) {
-    let mut root = walk.next().unwrap().unwrap();
-    while let Some(entry) = root.next().unwrap() {
-        let name = String::from_utf8(entry.name().to_vec()).unwrap();
-        work(&entry, &name);
     }
 }
 
@@ -48,21 +37,6 @@ fn mixed_calls_agree_with_the_model() {
     }
 }
 
-/// The walk opens a directory only when it visits the directory, so the caller can change a
-/// directory after its entry.
-#[test]
-fn walk_opens_a_directory_when_it_visits_it() {
-    let tree = Tree::of(&["a/", "b/"]);
-    for max_open in BOUNDS {
-        let mut walk = walk(tree.path(), max_open, false);
-        let late = format!("late-{max_open}");
-        at_root(&mut walk, |_, name| fs::create_dir(tree.path().join(name).join(&late)).unwrap());
-        let mut found = 0;
-        for_each(&mut walk, |dir| found += usize::from(dir.path().ends_with(&late)));
-        assert_eq!(found, 2);
-    }
-}
-
 #[test]
 fn is_removed_reports_a_removed_directory() {
     let tree = Tree::of(&["gone/", "z/"]);
@@ -75,26 +49,6 @@ fn is_removed_reports_a_removed_directory() {
         while dir.next().unwrap().is_some() {}
         assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
     });
-}
-
-/// Under `same_mount`, a walk does not enter another mount. Every machine has `/proc`.
-#[test]
-fn same_mount_skips_other_mounts() {
-    for same_mount in [false, true] {
-        let mut walk = WalkDirs::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
-        at_root(&mut walk, |entry, name| {
-            if name != "proc" {
-                entry.skip_subtree();
-            }
-        });
-        let mut below = Vec::new();
-        for_each(&mut walk, |dir| {
-            assert!(dir.next().unwrap().is_some());
-            below.push(dir.path().to_owned());
-        });
-        let expected = if same_mount { &[][..] } else { &[Path::new("/proc")] };
-        assert_eq!(below, expected, "same mount {same_mount}");
-    }
 }
 
 /// The caller can read the descriptor of a yielded directory to its end. The `Dir` yields each entry

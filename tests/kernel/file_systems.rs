@@ -44,9 +44,6 @@ pub static LAYERED: [FileSystem; 7] = [
     line("ext4, 128-byte inodes",    Written, HASHED,    "mkfs.ext4 -q -I 128 image 256M; mount -o loop image at"),
 ];
 
-pub static HIDING_PROC: FileSystem =
-    line("proc, hidepid=2", PROC, NO_MARKER, "mount -t proc -o hidepid=2 none at");
-
 const PROC: Contents =
     kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
 const SYS: Contents = kernel(&["class/tty", "class/net/lo", "devices/system/cpu", "kernel"], false);

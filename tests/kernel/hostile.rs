@@ -1,9 +1,7 @@
 //! Reading a directory of a misbehaving file system with `lendir` and with `std::fs::read_dir`.
-//! `scenarios` lists the misbehaviours, `requests` counts the requests of readers to a server, and
-//! `recipes` runs the recipes on it.
+//! `scenarios` lists the misbehaviours, and `recipes` runs the recipes on them.
 
 mod recipes;
-mod requests;
 mod scenarios;
 
 use crate::fuse::{

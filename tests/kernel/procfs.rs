@@ -1,17 +1,15 @@
 //! `/proc` while processes start and end, and what other users may see of it.
 
-use crate::file_systems::{FILE_SYSTEMS, HIDING_PROC};
+use crate::file_systems::FILE_SYSTEMS;
 use crate::support::machine;
-use crate::support::process::{self, NOBODY, Process, as_nobody, fork_storm};
+use crate::support::process::{self, Process, fork_storm};
 use crate::support::scan::errno;
-use lendir::{Buffer, Entries, Error, Listing, OFlags};
-use libc::{EACCES, ENODEV, ENOENT};
-use rustix::process::geteuid;
+use lendir::{Buffer, Entries, Error, OFlags};
+use libc::ENODEV;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -130,69 +128,6 @@ fn directory_of_an_ended_process_ends() {
             assert!(entries.next().unwrap().is_none() && entries.is_removed());
         }
     }
-}
-
-#[test]
-fn refused_map_files_report_one_error() {
-    let _watchdog = machine::watchdog();
-    if !geteuid().is_root() {
-        return machine::skip(
-            "map_files",
-            "root, to open a directory and then read it without privileges",
-        );
-    }
-    let sleeping = Process::sleeping();
-    let map_files = sleeping.open("map_files");
-    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
-    as_nobody(|| {
-        let mut entries = Entries::new(map_files.as_fd(), &mut buffer);
-        for _ in 0..2 {
-            let error = entries.next().expect_err("the kernel did not refuse");
-            assert_eq!(errno(&error), EACCES);
-            (0..2)
-                .for_each(|_| assert!(entries.next().unwrap().is_none() && !entries.is_removed()));
-            entries.rewind().unwrap();
-        }
-        let error = listing.read(&map_files).expect_err("the kernel did not refuse");
-        assert_eq!((errno(&error), listing.len()), (EACCES, 0));
-    });
-    let mut entries = Entries::new(map_files.as_fd(), &mut buffer);
-    entries.rewind().unwrap();
-    assert!(entries.next().unwrap().is_some(), "root gets no entry");
-}
-
-#[test]
-fn hidepid_hides_the_processes_of_others() {
-    let _watchdog = machine::watchdog();
-    let outcome = HIDING_PROC.mounted(
-        |_, _| {},
-        |mounted| {
-            let own = Process::start(Command::new("sleep").arg("1000").uid(NOBODY).gid(NOBODY));
-            let foreign = Process::sleeping();
-            as_nobody(|| {
-                let proc = lendir::open(&mounted.at).unwrap();
-                let mut buffer = Buffer::new();
-                let mut entries = Entries::new(proc.as_fd(), &mut buffer);
-                let pids = pids(&mut entries);
-                for pid in [own.id(), std::process::id()] {
-                    assert_eq!(
-                        pids.iter().filter(|seen| **seen == pid).count(),
-                        1,
-                        "{pid} in {pids:?}"
-                    );
-                }
-                assert!(!pids.contains(&foreign.id()) && !pids.contains(&1), "{pids:?}");
-                let error = lendir::openat(&proc, foreign.id().to_string())
-                    .expect_err("the process is not hidden");
-                assert_eq!(errno(&error), ENOENT);
-            });
-            // Root sees all processes through the same mount.
-            let proc = lendir::open(&mounted.at).unwrap();
-            let mut buffer = Buffer::new();
-            assert_eq!(pids(&mut Entries::new(proc.as_fd(), &mut buffer)).first(), Some(&1));
-        },
-    );
-    machine::skip_unless("procfs: hidepid=2", outcome);
 }
 
 /// Reading an open file of a removed cgroup fails with a number of its own.

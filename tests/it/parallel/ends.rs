@@ -5,28 +5,9 @@ use crate::support::machine::watchdog;
 use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
 use crate::support::tree::{self, Tree};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-
-/// If all threads return early, each visits as many directories as it takes. A new thread starts
-/// for the directories that the last one leaves.
-#[test]
-fn threads_return_early() {
-    let _watchdog = watchdog();
-    let tree = Tree::new(|at| tree::random(at, 4));
-    for options in [PLAIN, POST, TIGHT] {
-        for threads in THREADS {
-            for steps in [0, 1, 5] {
-                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
-                    (0..steps).filter(|_| worker.next().unwrap().is_some()).count()
-                });
-                assert_eq!(parts, vec![steps; threads], "{options:?}");
-            }
-        }
-    }
-}
 
 /// The number of a visit by which there is a part for each thread.
 const ALL_HAVE_WORK: usize = 100;
@@ -70,29 +51,5 @@ fn stop_and_panic_end_all_threads() {
                 assert!(visits < 3000, "{visits} visits");
             }
         }
-    }
-}
-
-/// The caller's own thread first splits off a part for each other thread.
-#[test]
-fn all_threads_panic_before_a_visit() {
-    let _watchdog = watchdog();
-    let tree = Tree::new(|at| tree::wide(at, 100, 0));
-    for threads in THREADS {
-        let (walk, begun) = (PLAIN.begin(tree.path()), AtomicUsize::new(0));
-        let parallel = AssertUnwindSafe(|| {
-            walk.run_parallel(threads, |worker| {
-                if threads > 1 && worker.index() == 0 {
-                    assert!((0..2).all(|_| worker.next().unwrap().is_some()));
-                }
-                begun.fetch_add(1, SeqCst);
-                while begun.load(SeqCst) < threads {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                resume_unwind(Box::new("on purpose"));
-            })
-        });
-        assert_eq!(catch_unwind(parallel).unwrap_err().downcast_ref(), Some(&"on purpose"));
-        assert_eq!(begun.into_inner(), threads);
     }
 }

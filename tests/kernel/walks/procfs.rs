@@ -2,11 +2,10 @@
 
 use crate::report::OPTIONS;
 use crate::support::machine;
-use crate::support::process::{Process, as_nobody, fork_storm};
+use crate::support::process::{as_nobody, fork_storm};
 use crate::support::visits::{Visit, What};
 use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// The errors that may occur. The directories of a process disappear when it ends, and only its
 /// owner may read some of them. A zombie has no namespaces, so its `net` cannot be read.
@@ -51,37 +50,6 @@ fn proc_and_sys_cause_only_known_errors() {
                     "{root}: a directory came twice"
                 );
             }
-        }
-    }
-}
-
-#[test]
-fn net_of_a_zombie_causes_one_error() {
-    let _watchdog = machine::watchdog();
-    let zombie = Process::start(&mut Command::new("true"));
-    zombie.wait_for_zombie();
-    let id = zombie.0.id();
-    for options in OPTIONS {
-        let report = options.walk_dirs(format!("/proc/{id}")).sorted();
-        let nets = ["net".to_owned(), format!("task/{id}/net")].map(PathBuf::from);
-        let of_net: Vec<_> =
-            report.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
-        assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{options:?}");
-        let is_known =
-            |(path, errno): &(_, c_int)| nets.contains(path) || EXPLAINED.contains(errno);
-        assert!(report.errors.iter().all(is_known), "{options:?}: {:?}", report.errors);
-        for net in nets {
-            assert!(
-                report.first_visits.contains(&net),
-                "{options:?}: {} is not yielded before its error",
-                net.display()
-            );
-        }
-        for entry in ["status", "task", "fd"] {
-            assert!(
-                report.entries.contains(&PathBuf::from(entry)),
-                "{options:?}: {entry} is missing: {report:?}"
-            );
         }
     }
 }

@@ -124,6 +124,16 @@ fn no_reader_loses_readdirplus() {
             assert_eq!(read(&server.path(0), queries) as u64, count);
             server.requests()
         };
+        // A listing reads with large batches, and so does a walk whose buffer is large.
+        let large = |dir: &Path, _| {
+            let mut walk = WalkDirs::options().buffer_capacity(1 << 20).open(dir).unwrap();
+            usize::try_from(walk.next().unwrap().unwrap().count().unwrap()).unwrap()
+        };
+        let by_std = |dir: &Path, _| std::fs::read_dir(dir).unwrap().count();
+        let listed = |dir: &Path, _| listing(Listing::new(), dir, false);
+        let reads = |read: Reader| requests(read, false, 20_000).into_iter().take(2).sum::<u64>();
+        assert!(reads(listed) <= 7 && reads(large) <= 3);
+        assert!(reads(READERS[2].2) <= reads(by_std) && reads(READERS[3].2) <= reads(by_std));
         for count in [2000, 8000] {
             // A batch of an old kernel is a page. One `LOOKUP` finds the directory.
             let [plus, ..] = requests(READERS[0].2, true, count);
