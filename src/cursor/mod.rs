@@ -19,6 +19,7 @@ pub(crate) mod path;
 pub(crate) mod raw_open;
 pub(crate) mod reopen;
 pub(crate) mod roots;
+pub(crate) mod spare;
 pub(crate) mod stack;
 
 use crate::allocate::try_collect;
@@ -34,6 +35,7 @@ use reopen::ClosedLevel;
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use spare::Spare;
 use stack::{Level, LevelState, Stack, Work};
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -56,6 +58,7 @@ pub(crate) struct Cursor<T: Work> {
     pub(crate) path: TreePath,
     /// The reason why the directory that was entered last cannot be read.
     pub(crate) unreadable: Option<Errno>,
+    spare: Spare,
     /// Closes descriptors that do not belong to a level. Returns `false` if none can be closed.
     pub(crate) free_descriptor: Option<FreeDescriptor>,
 }
@@ -75,6 +78,7 @@ impl<T: Work> Cursor<T> {
             links: Links::default(),
             path: TreePath::default(),
             unreadable: None,
+            spare: Spare::new(),
             free_descriptor: None,
         }
     }
@@ -180,9 +184,13 @@ impl<T: Work> Cursor<T> {
     /// another error, or if no descriptor can be closed.
     #[cold]
     fn close_some(&mut self, errno: Errno) -> bool {
-        raw_open::lacks_descriptor(errno)
-            && (self.free_descriptor.as_ref().is_some_and(|free| (free.0)())
-                || self.stack.lower_limit())
+        raw_open::lacks_descriptor(errno) && (self.free_ahead() || self.stack.lower_limit(true))
+    }
+
+    /// Closes descriptors that do not belong to a level. Returns `false` if there are none.
+    #[cold]
+    fn free_ahead(&self) -> bool {
+        self.free_descriptor.as_ref().is_some_and(|free| (free.0)())
     }
 
     /// Returns the directory at `name`, or the target of a followed link. Returns `None` if the
@@ -251,6 +259,7 @@ impl<T: Work> Cursor<T> {
         let state = LevelState::Open(dir);
         self.stack.levels.push(Level { state, bounds, end_marker, remaining });
         self.unreadable = unreadable;
+        self.leave_spare();
     }
 
     /// Enters `found`, a child of the current directory, and replaces the current directory with
@@ -263,7 +272,16 @@ impl<T: Work> Cursor<T> {
         top.state = LevelState::Open(found.dir);
         top.bounds = bounds;
         top.end_marker = found.end_marker;
-        &mut top.remaining
+        self.leave_spare();
+        &mut self.stack.top_mut().remaining
+    }
+
+    /// Closes levels if the level that was just entered has one of the last descriptors.
+    #[inline(always)]
+    fn leave_spare(&mut self) {
+        if self.spare.is_taken_by(self.stack.top().dir()) {
+            let _ = self.free_ahead() || self.stack.lower_limit(false);
+        }
     }
 
     /// Reopens the level right above the current directory, if that level is closed. If that level
@@ -292,6 +310,12 @@ impl<T: Work> Cursor<T> {
                 }
             }
         }
+    }
+
+    /// Lets the walk hold no more than `max_open` levels open.
+    pub(crate) fn lower_max_open(&mut self, max_open: usize) {
+        self.options.max_open = self.options.max_open.min(max_open);
+        self.stack.limit = self.stack.limit.min(max_open);
     }
 
     /// Inserts the closed `level` at the bottom of the stack. In the tree, `level` is above the old

@@ -15,9 +15,9 @@
 //! this thread in the same way.
 
 use super::identity::Identity;
-use super::options::MIN_OPEN;
 use super::path::{PathBounds, TreePath};
 use super::reopen::{ClosedLevel, DeadEnd, PathByNames};
+use super::spare::SPARE_COUNT;
 use crate::allocate::try_collect;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
@@ -25,6 +25,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::mem;
 use std::sync::Arc;
+
+/// The fewest levels that are open when a level is entered: the bottom, the parent, and the level.
+const LEAST_OPEN: usize = 3;
 
 /// A stack of levels, from the bottom to the top.
 pub(crate) struct Stack<T> {
@@ -165,12 +168,17 @@ impl<T: Work> Stack<T> {
         }
     }
 
-    /// Closes a level and lowers the limit, because the system has refused a descriptor. Returns
-    /// `false` if no level can be closed.
-    pub(super) fn lower_limit(&mut self) -> bool {
-        let is_closed = self.close_shallowest();
-        self.limit = (self.open_count() + 1).max(MIN_OPEN);
-        is_closed
+    /// Closes levels and lowers the limit, because the system has refused a descriptor for another
+    /// level, or few remain. Leaves half of those that are open to the program, but not more than
+    /// [`SPARE_COUNT`]. Returns `false` if no level can be closed.
+    #[cold]
+    pub(super) fn lower_limit(&mut self, needs_another: bool) -> bool {
+        let open_count = self.open_count();
+        let spare_count = usize::from(SPARE_COUNT).min(open_count.div_ceil(2));
+        self.limit = self.limit.min((open_count - spare_count).max(LEAST_OPEN));
+        let least_count = self.limit - usize::from(needs_another);
+        while self.open_count() > least_count && self.close_shallowest() {}
+        self.open_count() < open_count
     }
 
     /// Returns the index of the shallowest open level between the bottom and the top.

@@ -681,9 +681,10 @@ impl WalkOptions {
         ///
         /// Depth is not limited: above this number the walk closes the directories nearest the
         /// root, and reopens them on the way back. It does the same if the process (`EMFILE`) or
-        /// the system (`ENFILE`) has no descriptor left. Lower the number if many threads share a
-        /// small `ulimit -n`. Raise it above the depth of the tree if directories are moved around
-        /// in it while you walk, because **a directory can be lost while it is closed**.
+        /// the system (`ENFILE`) has few descriptors left, so that your loop can open files: it
+        /// leaves eight, or half of its own. Raise the number above the depth of the tree if
+        /// directories are moved around in it while you walk, because **a directory can be lost
+        /// while it is closed**.
         ///
         /// A lost directory is one that the walk does not find again. The walk returns one error,
         /// with the path, skips the rest there (and the second visit of a `WalkDirs`), and goes on

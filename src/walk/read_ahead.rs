@@ -30,6 +30,7 @@ use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
 use crate::cursor::raw_open;
+use crate::cursor::spare::Spare;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Extent, Listing, Source};
@@ -93,6 +94,7 @@ struct Shared {
     /// The token of a descriptor. The strong count, minus one, is the number of descriptors that
     /// are open ahead.
     open_token: Arc<()>,
+    spare: Spare,
     state: Mutex<State>,
     /// Idle helper threads wait for it.
     helper_signal: Condvar,
@@ -170,6 +172,7 @@ impl ReadAhead {
             options,
             is_over: Arc::new(AtomicBool::new(false)),
             open_token: Arc::new(()),
+            spare: Spare::new(),
             state: Mutex::new(state),
             helper_signal: Condvar::new(),
             walk_signal: Condvar::new(),
@@ -487,6 +490,10 @@ impl Shared {
             self.lower_limit();
         }
         let fd = found.ok()?;
+        if self.spare.is_taken_by(fd.as_fd()) {
+            self.lower_limit();
+            return None;
+        }
         let enters = self.options.options.enters_below(place.depth);
         let source = Source::whole(fd.as_fd(), *end_marker, enters);
         listing.read_behind(Extent::default(), source);

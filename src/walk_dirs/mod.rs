@@ -264,9 +264,11 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// Each thread has a [buffer](WalkDirsOptions::buffer_capacity) and up to
     /// [`max_open`](crate::WalkOptions::max_open) descriptors, which for 64 threads exceeds a
-    /// `ulimit -n` of 1024: lower `max_open` then. Work that is passed to another thread can take a
-    /// descriptor more, and clones the [state](WalkDirsOptions::with_state) once or twice, with
-    /// second visits up to twice for each directory above.
+    /// `ulimit -n` of 1024: lower `max_open` then. Below 256, fewer threads start, and each holds
+    /// fewer directories open, so that eight descriptors are left to your closures. Work that is
+    /// passed to another thread can take a descriptor more, and clones the
+    /// [state](WalkDirsOptions::with_state) once or twice, with second visits up to twice for each
+    /// directory above.
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "the returned values can contain the error of a `?` in a closure"]
     pub fn run_parallel<R: Send>(

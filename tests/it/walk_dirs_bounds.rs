@@ -6,8 +6,11 @@ use crate::support::requests::{About, Requests, collect_visits, walk};
 use crate::support::strace::{Counted, most_open};
 use crate::support::tree::{self, Tree};
 use crate::support::visits::expected_visits;
-use lendir::{Dir, Listing, Order, WalkDirs};
-use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
+use lendir::{Dir, Entry, Listing, Order, WalkDirs};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fcntl_getfl, mkdirat, mknodat, statat, symlinkat,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, Permissions};
 use std::hash::{Hash, Hasher};
@@ -171,7 +174,8 @@ fn system_calls_respect_max_open() {
     });
     for ((second_visits, change), most) in cases().zip(most.into_iter().flatten()) {
         let parents = usize::from(second_visits); // the root's
-        let stated = [4, 4, 4, 4 + 2, WITH_ROOM][change] + parents;
+        let asked = 1; // a duplicate, to find out whether few descriptors are left
+        let stated = [4, 4, 4, 4 + 2, WITH_ROOM + asked][change] + parents;
         assert!(most <= stated, "change {change}, second visits {second_visits}: {most} open");
     }
 }
@@ -260,4 +264,99 @@ fn parent_and_name_leads_to_the_directory() {
         assert_eq!((lost, nameless), (1, expected), "{max_open} open");
         assert!(named > 2 * DEPTH, "{named}");
     }
+}
+
+/// Makes a chain with a file on either side of each directory, so a walk returns to each level.
+fn chain_with_files(at: &Path, levels: usize) {
+    tree::nest_with(at, levels, |dir, _| {
+        mknodat(dir, "a", FileType::RegularFile, Mode::RUSR, 0).unwrap();
+        mkdirat(dir, "m", Mode::RWXU).unwrap();
+        mknodat(dir, "z", FileType::RegularFile, Mode::RUSR, 0).unwrap();
+    });
+}
+
+/// Lets this process have so many descriptors, and returns what `work` returns.
+fn with_descriptors<T>(count: u64, work: impl FnOnce() -> T) -> T {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(count), ..limit }).unwrap();
+    let result = work();
+    setrlimit(Resource::Nofile, limit).unwrap();
+    result
+}
+
+/// A program opens each file, whatever its `ulimit -n`. Even with four descriptors, the walk
+/// finishes.
+#[test]
+fn walk_leaves_descriptors_to_its_program() {
+    const LEVELS: usize = 45;
+    process::run("walk_dirs_bounds::walk_leaves_descriptors_to_its_program", || {
+        let tree = Tree::new(|at| chain_with_files(at, LEVELS));
+        let used = open_descriptors() as u64;
+        for count in (used + 4..used + 17).chain([32, 34, 35, 36, 48, 64]) {
+            let (mut entries, mut opened) = (0, 0);
+            let mut open = |entry: &Entry<'_>| {
+                entries += 1;
+                opened += usize::from(entry.open_file().is_ok());
+            };
+            with_descriptors(count, || {
+                let mut walk = lendir::walk(tree.path()).unwrap();
+                while let Some(entry) = walk.next().unwrap() {
+                    open(&entry);
+                }
+                let options = WalkDirs::options().second_visits(count > used + 4);
+                let mut walk = options.open(tree.path()).unwrap();
+                while let Some(mut dir) = walk.next().unwrap() {
+                    while let Some(entry) = dir.next().unwrap() {
+                        open(&entry);
+                    }
+                }
+            });
+            assert_eq!(entries, 2 * 3 * LEVELS, "{count} descriptors");
+            // Under the lowest limits, a level can take the last one before another is refused.
+            let missing = 2 * 2 * LEVELS - opened;
+            assert!(missing <= if count < 20 { 4 } else { 0 }, "{count}: {missing} are missing");
+        }
+    });
+}
+
+/// Two walks side by side, and threads, share the descriptors with their program.
+#[test]
+fn walks_and_threads_share_few_descriptors() {
+    const LEVELS: usize = 45;
+    process::run("walk_dirs_bounds::walks_and_threads_share_few_descriptors", || {
+        let tree = Tree::new(|at| {
+            for part in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+                fs::create_dir(at.join(part)).unwrap();
+                chain_with_files(&at.join(part), LEVELS);
+            }
+        });
+        let files = 8 * 2 * LEVELS;
+        for count in [32, 40, 48, 64] {
+            let [mut left, mut right] = [(); 2].map(|()| lendir::walk(tree.path()).unwrap());
+            let mut opened = 0;
+            with_descriptors(count, || {
+                while let Some(left) = left.next().unwrap() {
+                    let right = right.next().unwrap().unwrap();
+                    let files = [left.open_file(), right.open_file()];
+                    opened += files.iter().flatten().count();
+                }
+            });
+            assert_eq!(opened, 2 * files, "{count} descriptors, two walks");
+            for threads in [0, 2, 8, 16] {
+                let opened = with_descriptors(count, || {
+                    lendir::walk_dirs(tree.path()).unwrap().run_parallel(threads, |worker| {
+                        let mut opened = 0;
+                        while let Some(mut dir) = worker.next().unwrap() {
+                            while let Some(entry) = dir.next().unwrap() {
+                                opened += usize::from(entry.open_file().is_ok());
+                            }
+                        }
+                        opened
+                    })
+                });
+                let opened: usize = opened.iter().sum();
+                assert_eq!(opened, files, "{count} descriptors, {threads} threads");
+            }
+        }
+    });
 }

@@ -6,9 +6,11 @@ mod worker;
 
 pub use worker::Worker;
 
+use crate::cursor::spare::divide;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::thread;
 use crate::walk_dirs::part::Part;
+use rustix::fd::AsFd;
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 use std::cell::RefCell;
@@ -57,19 +59,23 @@ struct Threads<S, F> {
 impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, F> {
     /// Runs `work` on this thread. Returns its result and the results of the threads that it
     /// starts, each with the index of its thread.
-    fn run(&self, part: Part<S>) -> Vec<(usize, thread::Result<R>)> {
+    fn run(&self, mut part: Part<S>) -> Vec<(usize, thread::Result<R>)> {
         let index = self.begun_count.fetch_add(1, Relaxed);
         if self.is_by_cores && index + 1 == MIN_THREADS {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             let cores = thread::available_parallelism().map_or(0, NonZero::get);
             self.queue.add_threads(cores.saturating_sub(MIN_THREADS));
         }
+        part.cursor.lower_max_open(self.queue.max_open());
         let max_open = part.cursor.options.max_open;
         thread::scope(|scope| {
             let started = RefCell::new(Vec::new());
             let start = || {
                 if index == 0 && started.borrow().is_empty() {
                     grow_descriptor_table(self.limit.saturating_mul(max_open));
+                    if !self.share_descriptors(max_open) {
+                        return self.queue.start_failed();
+                    }
                 }
                 let begin = || self.queue.begin().map_or_else(Vec::new, |part| self.run(part));
                 match thread::Builder::new().spawn_scoped(scope, begin) {
@@ -91,6 +97,19 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             }
             results
         })
+    }
+
+    /// Lets few threads start, each with few directories open, if the process may open few files.
+    /// Returns `false` if they are too few for a second thread.
+    fn share_descriptors(&self, max_open: usize) -> bool {
+        let Ok(dir) = openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+            return false;
+        };
+        if let Some([threads, max_open]) = divide(dir.as_fd(), self.limit, max_open) {
+            self.queue.restrict(threads.saturating_sub(2), max_open); // beside this and the next one
+            return threads > 1;
+        }
+        true
     }
 }
 

@@ -21,6 +21,7 @@ impl<S: Clone> Part<S> {
         while !workers.queue.is_over() {
             let Some(part) = self.split_off(workers.queue.wanted()) else { return };
             workers.push(part);
+            self.cursor.lower_max_open(workers.queue.max_open()); // once a thread was started
         }
         self.clear();
     }

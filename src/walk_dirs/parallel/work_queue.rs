@@ -17,6 +17,8 @@ pub(crate) struct WorkQueue<W> {
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
+    /// The number of directories that each thread may hold open, if the process may open few.
+    max_open: AtomicUsize,
     state: Mutex<State<W>>,
     changed: Condvar,
 }
@@ -62,6 +64,7 @@ impl<W> WorkQueue<W> {
         Self {
             wanted: AtomicUsize::new(unstarted),
             is_over: AtomicBool::new(false),
+            max_open: AtomicUsize::new(usize::MAX),
             state: Mutex::new(state),
             changed: Condvar::new(),
         }
@@ -127,8 +130,24 @@ impl<W> WorkQueue<W> {
         part
     }
 
-    /// Allows so many more threads to be started.
+    /// Returns the number of directories that each thread may hold open.
+    pub(crate) fn max_open(&self) -> usize {
+        self.max_open.load(Relaxed)
+    }
+
+    /// Allows so many more threads to be started, each of which may hold `max_open` directories.
+    pub(crate) fn restrict(&self, threads: usize, max_open: usize) {
+        self.max_open.store(max_open, Relaxed);
+        let mut state = self.lock();
+        state.unstarted = state.unstarted.min(threads);
+        self.update_wanted(&state);
+    }
+
+    /// Allows so many more threads to be started, unless descriptors are few.
     pub(crate) fn add_threads(&self, threads: usize) {
+        if self.max_open() < usize::MAX {
+            return;
+        }
         let mut state = self.lock();
         state.unstarted += threads;
         self.update_wanted(&state);

@@ -118,6 +118,7 @@ impl<S: Clone + Send> Worker<'_, S> {
             }
             let Some(part) = self.workers.queue.pop() else { return Ok(false) };
             self.part.replace_with(part);
+            self.part.cursor.lower_max_open(self.workers.queue.max_open());
         }
     }
 
