@@ -41,7 +41,7 @@ impl Buffer {
     ///
     /// On a local file system and on NFS, a larger buffer is not faster. On FUSE it is, if each
     /// request waits for a server: on Linux 6.18, 20,000 names take 21 requests with 32 KiB, and 2
-    /// with 1 MiB; with a query of each entry, 100 and 5. Older kernels request less at once.
+    /// with 1 MiB. Older kernels request less at once.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// Creates a buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.
