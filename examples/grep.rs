@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,7 +49,14 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 
     let grep = &Grep { text, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
-    files.iter().try_for_each(|path| grep.search(CWD, path.as_os_str(), OFlags::empty(), path))?;
+    for path in &files {
+        // Opening a FIFO can end the process that waits to write into it.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            complain(Error::new(path, io::Error::other("not a regular file")));
+        } else {
+            grep.search(CWD, path.as_os_str(), OFlags::empty(), path)?;
+        }
+    }
     thread::scope(|scope| {
         // The last thread at one end of the channel drops this end, even in a panic. Then the
         // threads at the other end return.
@@ -199,12 +206,21 @@ impl Grep {
 /// Opens a file, and refuses whatever is not a regular one. By now the name may belong to a FIFO.
 /// Without `NONBLOCK`, opening a FIFO waits for a writer.
 fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(dir, name, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
+    let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match openat(&dir, name, flags | OFlags::NONBLOCK, Mode::empty()) {
+        Ok(file) => regular(file.into()),
+        // Another process has a lease on the file. Without `NONBLOCK`, opening waits for its end.
+        Err(Errno::AGAIN) => {
+            let found = openat(dir, name, flags | OFlags::PATH, Mode::empty())?;
+            let found = regular(found.into())?;
+            File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+        }
+        Err(errno) => Err(errno.into()),
     }
-    Ok(file)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
 /// The letters and signs that nobody sees although `escape_debug` keeps them: the fillers of Hangul,

@@ -72,7 +72,7 @@ fn command_name<'b>(proc: BorrowedFd<'_>, pid: &[u8], comm: &'b mut [u8]) -> io:
     path[pid.len()..][..5].copy_from_slice(b"/comm");
     let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID of more than ten digits");
     // PROC may be any directory. Without `NONBLOCK`, opening a FIFO waits for a writer.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(proc, path, flags, Mode::empty())?);
     if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
         return Err(io::Error::other("comm is not a regular file"));

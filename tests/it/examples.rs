@@ -193,8 +193,11 @@ fn example_reports_errors_and_reads_the_rest() {
     let tree = Tree::on_disk(|at| {
         make(at, &["a/locked/below/", "a/denied"]);
         fs::write(at.join("a/text"), "one\n").unwrap();
-        mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // no process writes to it
+        mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // a process waits to write into it
     });
+    let _watchdog = watchdog();
+    let mut writer = Command::new("sh");
+    let writer = Process::start(writer.args(["-c", "echo kept > fifo"]).current_dir(tree.path()));
     for denied in ["a/denied", "a/locked"] {
         chmod(tree.path().join(denied), 0o000);
     }
@@ -205,6 +208,8 @@ fn example_reports_errors_and_reads_the_rest() {
     check("pids", &["missing"], &[], 1);
     check("find", &["a", "missing", "a/text/"], &["a", "a/denied", "a/locked", "a/text"], 3);
     check("grep", &["one", "a", "missing", "fifo"], &["a/text:one"], 4);
+    assert_eq!(fs::read(tree.path().join("fifo")).unwrap(), b"kept\n"); // `grep` did not open it
+    drop(writer);
     let blocks = |path: &str| tree.path().join(path).metadata().unwrap().blocks();
     let kib = ["a", "a/locked", "a/denied", "a/text"].map(blocks).iter().sum::<u64>().div_ceil(2);
     check("du", &["-s", "a", "missing"], &[&format!("{kib}\ta")], 2);
