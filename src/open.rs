@@ -60,7 +60,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// let mut entries = Entries::new(dir.as_fd(), &mut buffer);
 /// while let Some(entry) = entries.next()? {
 ///     if entry.file_type()? == FileType::Directory {
-///         let child = lendir::openat(&dir, entry.name())?;
+///         let child = lendir::openat(entry.dir_fd(), entry.name())?;
+///         println!("{:?} {child:?}", entry.file_name());
 ///     }
 /// }
 /// # Ok::<(), lendir::Error>(())

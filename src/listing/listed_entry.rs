@@ -156,6 +156,7 @@ debug!(ListedEntry<'_>, |entry| name: entry.name_cstr(), d_type: entry.d_type(),
 /// let mut listing = lendir::Listing::new();
 /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
 /// let last_two: Vec<_> = listing.iter().rev().take(2).map(|entry| entry.file_name()).collect();
+/// println!("{last_two:?}");
 /// # assert_eq!(last_two.len(), 2);
 /// # Ok::<(), lendir::Error>(())
 /// ```

@@ -164,7 +164,7 @@ impl<'a> Source<'a> {
 /// lendir::read_dir("/etc")?.read_into(&mut listing)?;
 ///
 /// let mut walk = Walk::options().order(Order::Path).open("/sys/class")?;
-/// let first = walk.next()?;
+/// println!("{:?}", walk.next()?.map(|first| first.path()));
 /// # Ok::<(), lendir::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -304,6 +304,7 @@ impl<'a> Entry<'a> {
     ///         Err(error) => return Err(error),
     ///     }
     /// }
+    /// println!("{bytes} bytes");
     /// # assert!(bytes > 0);
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -537,16 +538,19 @@ impl<'a> Entry<'a> {
     /// wherever that has been moved, and whatever the path resolves to by now.
     ///
     /// ```
-    /// # let made = tempfile::tempdir()?;
-    /// # let path = made.path();
-    /// # std::fs::write(path.join("old.tmp"), "")?;
-    /// let mut walk = lendir::walk(path)?;
-    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     if entry.name().ends_with(b".tmp") && !entry.file_type()?.is_dir() {
-    ///         entry.remove_file()?;
+    /// fn remove_temporary(tree: &std::path::Path) -> Result<(), lendir::Error> {
+    ///     let mut walk = lendir::walk(tree)?;
+    ///     while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///         if entry.name().ends_with(b".tmp") && !entry.file_type()?.is_dir() {
+    ///             entry.remove_file()?;
+    ///         }
     ///     }
+    ///     Ok(())
     /// }
-    /// # assert!(!path.join("old.tmp").exists());
+    /// # let made = tempfile::tempdir()?;
+    /// # std::fs::write(made.path().join("old.tmp"), "")?;
+    /// # remove_temporary(made.path())?;
+    /// # assert!(!made.path().join("old.tmp").exists());
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///

@@ -291,6 +291,7 @@ impl Walk {
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
     /// let net = walk.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
+    /// println!("{net:?}");
     /// # assert_eq!(net, Some("/sys/class/net".into()));
     /// # Ok::<(), lendir::Error>(())
     /// ```

@@ -456,22 +456,28 @@ impl<'a, S> Dir<'a, S> {
     /// root is removed from the directory that it was opened through.
     ///
     /// ```
-    /// # let made = tempfile::tempdir()?;
-    /// # let path = made.path();
-    /// # std::fs::create_dir_all(path.join("tree/empty/empty"))?;
-    /// let options = lendir::WalkDirsOptions::new().second_visits(true).follow_root_links(false);
-    /// let mut walk = options.open(path.join("tree"))?;
-    /// while let Some(mut dir) = walk.next()? {
-    ///     while let Some(entry) = dir.next()? {
-    ///         if !entry.file_type()?.is_dir() {
-    ///             entry.remove_file()?;
+    /// use lendir::{Error, WalkDirsOptions};
+    /// use std::path::Path;
+    ///
+    /// fn remove(tree: &Path) -> Result<(), Error> {
+    ///     let options = WalkDirsOptions::new().second_visits(true).follow_root_links(false);
+    ///     let mut walk = options.open(tree)?;
+    ///     while let Some(mut dir) = walk.next()? {
+    ///         while let Some(entry) = dir.next()? {
+    ///             if !entry.file_type()?.is_dir() {
+    ///                 entry.remove_file()?;
+    ///             }
+    ///         }
+    ///         if dir.is_second_visit() {
+    ///             dir.remove_dir()?;
     ///         }
     ///     }
-    ///     if dir.is_second_visit() {
-    ///         dir.remove_dir()?;
-    ///     }
+    ///     Ok(())
     /// }
-    /// # assert!(!path.join("tree").exists());
+    /// # let made = tempfile::tempdir()?;
+    /// # std::fs::create_dir_all(made.path().join("tree/empty/empty"))?;
+    /// # remove(&made.path().join("tree"))?;
+    /// # assert!(!made.path().join("tree").exists());
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
