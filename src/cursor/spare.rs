@@ -16,7 +16,7 @@ const FIRST_ASKED: RawFd = 12;
 /// The number that is tried first. Up to this number, no table of descriptors grows.
 const FIRST_TRIED: RawFd = 63;
 
-/// With fewer descriptors than this, threads share them out before they start.
+/// The number of descriptors below which threads share them out before they start.
 const FEW: RawFd = 256;
 
 /// The numbers that leave descriptors to the program.

@@ -75,9 +75,9 @@ impl<'a> ListedEntry<'a> {
         kept_field(&self.arena.memory, self.span.start() - HEADER)
     }
 
-    /// Returns the metadata if [`Listing::with_metadata`](crate::Listing::with_metadata) has fetched
-    /// it. `None` where that failed: then [`in_dir`](Self::in_dir) can ask again, and sees the
-    /// error.
+    /// Returns the metadata if [`Listing::with_metadata`](crate::Listing::with_metadata) has
+    /// fetched it. `None` where that failed: then [`in_dir`](Self::in_dir) can ask again, and sees
+    /// the error.
     #[inline]
     pub fn metadata(&self) -> Option<&'a Metadata> {
         self.arena.metadata(self.span)

@@ -298,7 +298,7 @@ impl Listing {
     /// The listing then holds the entries that were read before the error, sorted.
     ///
     /// - The errors of [`Entries::next`](crate::Entries::next).
-    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory): an allocation is refused.
+    /// - [`OutOfMemory`](std::io::ErrorKind::OutOfMemory): an allocation is refused.
     /// - The errors of [`open`](crate::open()): the descriptor is at the end, and the directory can
     ///   be neither opened again nor rewound. Many servers of FUSE and 9p can rewind, but cannot be
     ///   trusted to. There, `EMFILE` and `ENFILE` are errors as well.
@@ -515,8 +515,8 @@ impl Listing {
         self.records_end = to + end - start;
     }
 
-    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. `phase` is
-    /// the phase before.
+    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. `phase`
+    /// is the phase before.
     #[inline(always)]
     pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
         // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first

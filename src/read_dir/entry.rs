@@ -44,9 +44,9 @@ use std::{io, str};
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
 /// nothing. Everything else asks the kernel, mostly by one system call: [`stat`](Self::stat),
 /// [`read_link`](Self::read_link), [`open`](Self::open) and, unless the reader [has asked
-/// already](crate::WalkOptions::metadata), [`statx`](Self::statx). These act on the name in the open
-/// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
-/// entry into their errors.
+/// already](crate::WalkOptions::metadata), [`statx`](Self::statx). These act on the name in the
+/// open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of
+/// the entry into their errors.
 ///
 /// The reader lends the entry until the next call to its `next`. An entry stays on its thread: to
 /// work elsewhere, send a copy of the name, or what [`open`](Self::open) returns.

@@ -211,8 +211,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// The directory is opened again if an entry was yielded before. Each call copies the path: in a deep chain of directories, that takes time that grows with
-    /// the square of the depth. A sorted [`walk`](crate::walk()) avoids it.
+    /// The directory is opened again if an entry was yielded before. Each call copies the path: in
+    /// a deep chain of directories, that takes time that grows with the square of the depth. A
+    /// sorted [`walk`](crate::walk()) avoids it.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {

@@ -117,8 +117,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// three. btrfs marks it as well, but needs an `lseek`.
 ///
 /// A walk keeps its buffer, its path, and the names of the directories still to be entered. Once
-/// this memory has grown, a directory allocates only if it fails, is the target of a link, is closed
-/// early, or begins a mount of NFS.
+/// this memory has grown, a directory allocates only if it fails, is the target of a link, is
+/// closed early, or begins a mount of NFS.
 #[doc(alias("fts", "nftw", "walkdir", "du", "lending", "toctou"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {

@@ -1,4 +1,4 @@
-//! What reading costs: system calls, allocations, memory and instructions.
+//! The costs of reading: system calls, allocations, memory and instructions.
 //!
 //! [`BUDGETS`] has a row for each reader and tree, and [`INSTRUCTIONS`] one for each loop of
 //! `tests/downstream`. To add a reader, add a row. Each row is measured on a tree of [`SIZE`] and on
@@ -54,7 +54,7 @@ struct Budget {
     tree: Shape,
     /// Reads the tree, with one [`Counted`]. Returns how many directories or entries it found.
     read: fn(&Path) -> usize,
-    /// How many `read` finds in a tree of a size.
+    /// The number of entries that `read` finds in a tree of a size.
     found: fn(usize) -> usize,
     /// The most system calls for a tree of a size. The second number is that for a small directory:
     /// 3 if its file system marks the end, otherwise 4.

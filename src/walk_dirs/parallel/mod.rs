@@ -106,7 +106,8 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             return false;
         };
         if let Some([threads, max_open]) = divide(dir.as_fd(), self.limit, max_open) {
-            self.queue.restrict(threads.saturating_sub(2), max_open); // beside this and the next one
+            // This thread has started, and the next one is about to.
+            self.queue.restrict(threads.saturating_sub(2), max_open);
             return threads > 1;
         }
         true
