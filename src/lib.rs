@@ -135,6 +135,7 @@
 //! | query each entry: size, times, owner | [`Entry::metadata`] |
 //! | query each entry on a server, sorted | [`WalkOptions::metadata`] |
 //! | walk several trees | [`WalkOptions::open_all`] |
+//! | yield the roots, or accept files as roots | [`WalkOptions::yield_roots`] |
 //! | start from a descriptor | [`WalkOptions::from_fd`] |
 //! | choose which directories to enter, and in which order | [`Dir::enter_name`] |
 //! | remove a directory after its contents | [`Dir::remove_dir`] |

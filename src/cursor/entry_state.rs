@@ -15,9 +15,9 @@ use std::ffi::CStr;
 /// unless it stands for no request.
 ///
 /// ```text
-/// bit   5         4       3         2          1         0
-///       rest      named   skipped   followed   can be:   can be:
-///       skipped                                link      directory
+/// bit   6      5         4       3         2          1         0
+///       root   rest      named   skipped   followed   can be:   can be:
+///              skipped                                link      directory
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState(pub(crate) u8);
@@ -34,6 +34,8 @@ impl EntryState {
     pub(crate) const NAMED_DIRECTORY: Self = Self(Self::DIRECTORY.0 | Self::NAMED.0);
     pub(crate) const NAMED_FOLLOWED: Self =
         Self(Self::UNKNOWN.0 | Self::FOLLOWED.0 | Self::NAMED.0);
+    /// The entry is a root, which no other bit but the requests describes.
+    pub(crate) const ROOT: Self = Self(1 << 6);
     pub(crate) const NO_REQUEST: Self = Self(0);
     /// The caller skips the entry and the rest of its directory. Only a `Walk` has this request.
     pub(crate) const REST_SKIPPED: Self = Self(Self::SKIPPED.0 | 1 << 5);
@@ -88,6 +90,9 @@ impl EntryState {
     /// Returns the state of an entry that was found to have this type.
     fn with_type(self, file_type: FileType) -> Self {
         let types = Self::from_type(file_type).unwrap_or(Self::SKIPPED);
+        if self.has(Self::ROOT) {
+            return Self(self.0 | types.0 & Self::SKIPPED.0);
+        }
         Self(self.0 & !Self::UNKNOWN.0 | types.0)
     }
 
@@ -95,6 +100,16 @@ impl EntryState {
     #[inline]
     pub(crate) fn with_request(self, request: Self) -> Self {
         Self(self.0 | request.0)
+    }
+
+    /// Returns `true` if the entry is a root that is not skipped.
+    pub(crate) fn is_entered_root(self) -> bool {
+        self.has(Self::ROOT) && !self.has(Self::SKIPPED)
+    }
+
+    /// Returns `true` if the caller wants a link to be followed.
+    pub(crate) fn has_follow_request(self) -> bool {
+        self.has(Self::FOLLOWED)
     }
 
     pub(crate) fn is_named(self) -> bool {

@@ -28,7 +28,7 @@ use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::query_type;
 use entry_state::EntryState;
 use links::{Links, Refusal};
-use opener::{OpenDir, Opener, Root};
+use opener::{OpenDir, Opener, Root, RootEntry};
 use options::Options;
 use path::{PathBounds, TreePath};
 use reopen::ClosedLevel;
@@ -51,6 +51,8 @@ pub(crate) struct Cursor<T: Work> {
     pub(crate) roots: Roots,
     /// The directory that contains the current root, if the root was opened through it.
     pub(crate) root_parent: Option<Arc<OwnedFd>>,
+    /// The entry of the current root, if only the directory that contains it was opened.
+    pub(crate) root_entry: Option<RootEntry>,
     /// The levels. Empty before the first root, and after the last level of a root.
     pub(crate) stack: Stack<T>,
     pub(crate) links: Links,
@@ -74,6 +76,7 @@ impl<T: Work> Cursor<T> {
             opener: Opener::new(options),
             roots: Roots::default(),
             root_parent: None,
+            root_entry: None,
             stack: Stack::new(options.max_open),
             links: Links::default(),
             path: TreePath::default(),
@@ -100,14 +103,14 @@ impl<T: Work> Cursor<T> {
         self.stack.limit = self.options.max_open;
         self.links = Links::default();
         self.root_parent = None;
-        let Root { found, parent } = if let Some(root) = self.roots.open.take() {
+        let Root { found, parent, entry } = if let Some(root) = self.roots.open.take() {
             root.found.end_marker.move_fixed_end(&root.found.dir);
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path);
             loop {
-                match Root::open(&path, &self.options) {
+                match Root::begin(&path, &self.options) {
                     Err(errno) if self.close_some(errno) => {}
                     root => break root.map_err(|errno| self.error_of_root(errno))?,
                 }
@@ -115,7 +118,7 @@ impl<T: Work> Cursor<T> {
         };
         self.reserve().map_err(|errno| self.error_of_root(errno))?;
         self.push(found, remaining);
-        self.root_parent = parent;
+        (self.root_parent, self.root_entry) = (parent, entry);
         Ok(true)
     }
 
@@ -183,7 +186,7 @@ impl<T: Work> Cursor<T> {
     /// Closes descriptors if `errno` means that the system has none left. Returns `false` for
     /// another error, or if no descriptor can be closed.
     #[cold]
-    fn close_some(&mut self, errno: Errno) -> bool {
+    pub(crate) fn close_some(&mut self, errno: Errno) -> bool {
         raw_open::lacks_descriptor(errno) && (self.free_ahead() || self.stack.lower_limit(true))
     }
 
@@ -235,7 +238,7 @@ impl<T: Work> Cursor<T> {
     }
 
     #[cold]
-    fn error_of_root(&self, errno: Errno) -> Error {
+    pub(crate) fn error_of_root(&self, errno: Errno) -> Error {
         Error::of_root(try_join(self.path.as_bytes(), b""), errno)
     }
 

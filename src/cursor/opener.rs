@@ -14,7 +14,10 @@
 use super::identity::Identity;
 use super::options::Options;
 use super::raw_open;
+use crate::file_type::FileType;
+use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entry::NOT_BEYOND;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
@@ -38,28 +41,58 @@ pub(crate) struct Root {
     pub(crate) found: OpenDir,
     /// The directory that contains the last component of its path, for all threads in its tree.
     pub(crate) parent: Option<Arc<OwnedFd>>,
+    /// The entry of the root, if only the directory that contains it is open.
+    pub(crate) entry: Option<RootEntry>,
+}
+
+/// A root as an entry of the directory that contains it.
+#[derive(Clone, Copy)]
+pub(crate) struct RootEntry {
+    /// The offset in the path at which its name starts.
+    pub(crate) name_start: usize,
+    pub(crate) file_type: FileType,
+    pub(crate) ino: u64,
 }
 
 impl Root {
+    /// Opens the root at `path`, or only finds it if it is to be yielded.
+    pub(crate) fn begin(path: &[u8], options: &Options) -> Result<Self, Errno> {
+        if options.yield_roots { Self::find(path) } else { Self::open(path, options) }
+    }
+
     /// Opens the root at `path`.
     ///
     /// With second visits, this opens the parent by the path, and then the root by the last
     /// component. So a caller that removes the root removes it from the same parent, wherever the
     /// path leads by then.
-    pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
+    fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
         let Options { second_visits: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
-        let parent_path = if parent_path.is_empty() { b"." } else { parent_path };
-        let open_parent = |path: &CStr| raw_open::path_at(CWD, path, raw_open::DIRECTORY);
-        let parent = keep_parent.then(|| parent_path.into_with_c_str(open_parent)).transpose()?;
+        let parent = keep_parent.then(|| open_parent(parent_path)).transpose()?;
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
-        let flags =
-            flags | if follow_root_links { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
-        let open = |extra| name.into_with_c_str(|name| raw_open::at(dir, name, flags | extra));
-        let found = OpenDir::open(open, |root| EndMarker::of(root))?;
-        Ok(Self { found, parent: parent.map(Arc::new) })
+        let found =
+            name.into_with_c_str(|name| OpenDir::of_root(dir, name, follow_root_links, flags))?;
+        Ok(Self { found, parent: parent.map(Arc::new), entry: None })
     }
+
+    /// Finds the root at `path`, whatever its type is, and opens the directory that contains it.
+    fn find(path: &[u8]) -> Result<Self, Errno> {
+        let name_start = last_component_start(path);
+        let (parent_path, name) = path.split_at(name_start);
+        let dir = open_parent(parent_path)?;
+        let query = |name: &CStr| Metadata::query(dir.as_fd(), name, NOT_BEYOND);
+        let metadata = name.into_with_c_str(query)?;
+        let (file_type, ino) = (metadata.file_type(), metadata.ino());
+        let found = OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None };
+        Ok(Self { found, parent: None, entry: Some(RootEntry { name_start, file_type, ino }) })
+    }
+}
+
+/// Opens the directory that contains a root. Its path is empty if the root's has one component.
+fn open_parent(path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b"." } else { path };
+    path.into_with_c_str(|path| raw_open::path_at(CWD, path, raw_open::DIRECTORY))
 }
 
 /// Returns the offset at which the last component of `path` starts. The component includes any
@@ -87,6 +120,18 @@ impl OpenDir {
         open(OFlags::empty())
             .map(|dir| Self { end_marker: query(dir.as_fd()), dir, unreadable: None })
             .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
+    }
+
+    /// Opens the root `name` in `dir`.
+    pub(crate) fn of_root(
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        follows: bool,
+        flags: OFlags,
+    ) -> Result<Self, Errno> {
+        let flags = flags | if follows { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
+        let open = |extra| raw_open::at(dir, name, flags | extra);
+        Self::open(open, |root| EndMarker::of(root))
     }
 
     /// Queries the end marker of the file system that `dir` is on.

@@ -9,6 +9,7 @@ pub(crate) const MIN_OPEN: usize = 4;
 
 /// The options of a walk. Each of its threads has a copy.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Options {
     /// Whether the walk stays on the mount of each root.
     pub(crate) same_mount: bool,
@@ -20,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) request: EntryState,
     /// Whether a root that is a symbolic link is followed.
     pub(crate) follow_root_links: bool,
+    /// Whether each root is an entry before its contents. Only a `Walk` has this option.
+    pub(crate) yield_roots: bool,
     /// Whether directories are visited a second time. Then the directory that contains a root stays
     /// open, so that the caller can remove the root from it. A `Walk` has no second visits.
     pub(crate) second_visits: bool,
@@ -43,6 +46,7 @@ impl Default for Options {
             max_depth: usize::MAX,
             request: EntryState::NO_REQUEST,
             follow_root_links: true,
+            yield_roots: false,
             second_visits: false,
             flags: OFlags::empty(),
         }

@@ -109,9 +109,14 @@ impl TreePath {
     }
 }
 
+/// The depth of the directory that contains a root: one less than 0, so that the depth of an entry
+/// there wraps to 0.
+pub(crate) const ABOVE_ROOT: usize = usize::MAX;
+
 /// The position of a level in the tree, and in the paths of its contents.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathBounds {
+    /// The depth. The directory that contains a root has [`ABOVE_ROOT`].
     pub(crate) depth: usize,
     /// The offset at which the path ends.
     pub(crate) path_end: usize,

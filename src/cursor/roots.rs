@@ -23,8 +23,8 @@ pub(crate) struct Roots {
 impl Roots {
     /// Opens the root at `path`.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Error> {
-        let root = Root::open(path.as_os_str().as_bytes(), options)
-            .map_err(|errno| Error::of_root(path, errno))?;
+        let bytes = path.as_os_str().as_bytes();
+        let root = Root::begin(bytes, options).map_err(|errno| Error::of_root(path, errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 
@@ -38,7 +38,7 @@ impl Roots {
                 OpenDir { dir: root, end_marker: EndMarker::NONE, unreadable: Some(errno) }
             }
         };
-        Self { open: Some(Root { found, parent: None }), ..Self::default() }
+        Self { open: Some(Root { found, parent: None, entry: None }), ..Self::default() }
     }
 
     /// Returns the roots at `paths`, none of them open.

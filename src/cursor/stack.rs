@@ -145,7 +145,7 @@ impl<T: Work> Stack<T> {
     /// Returns the depth of a child of the current directory, or 0 if there is no level.
     #[inline]
     pub(super) fn next_depth(&self) -> usize {
-        self.levels.last().map_or(0, |top| top.bounds.depth + 1)
+        self.levels.last().map_or(0, |top| top.bounds.depth.wrapping_add(1))
     }
 
     /// Removes the top. The level above it is not closed.

@@ -13,6 +13,7 @@ mod span;
 
 pub use listed_entry::{ListedEntries, ListedEntry};
 
+use crate::allocate::try_push;
 use crate::error::Error;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
@@ -482,6 +483,29 @@ impl Listing {
             }
         }
         Ok(())
+    }
+
+    /// Replaces the contents with the entry `name` of `dir`, which is queried like those that are
+    /// read.
+    #[cold]
+    pub(crate) fn set_one(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        file_type: FileType,
+        ino: u64,
+    ) -> Result<(), Errno> {
+        self.clear();
+        let name_end = HEADER + name.len();
+        self.records_end = (name_end + 1).next_multiple_of(8);
+        grow(&mut self.arena.memory, self.records_end)?;
+        let record = &mut self.arena.memory[..self.records_end];
+        record.fill(0);
+        record[..8].copy_from_slice(&ino.to_ne_bytes());
+        record[HEADER - 1] = file_type.d_type();
+        record[HEADER..name_end].copy_from_slice(name);
+        try_push(&mut self.spans, Span::new(HEADER, name.len()))?;
+        self.query_batch(0, dir, AskTypes::No)
     }
 
     /// Returns the first error of a query that [`Order::Path`] needs, unless the entry is gone.

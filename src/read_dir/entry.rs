@@ -121,7 +121,7 @@ impl Directory<'_> {
     /// Returns an error about an entry of this name.
     #[cold]
     pub(crate) fn error_at(self, name: &[u8], cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(try_join(self.path, name), self.depth + 1, cause)
+        Error::at_depth(try_join(self.path, name), self.depth.wrapping_add(1), cause)
     }
 
     /// Queries the type of an entry whose record has none. It takes the parts of the entry, because

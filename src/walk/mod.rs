@@ -26,18 +26,22 @@ pub use walk_entry::WalkEntry;
 use crate::allocate::try_box;
 use crate::cursor::Cursor;
 use crate::cursor::entry_state::{EntryState, EntryUpdates};
-use crate::cursor::opener::OpenDir;
+use crate::cursor::opener::{OpenDir, RootEntry};
 use crate::cursor::options::{Options, common_options};
+use crate::cursor::path::{ABOVE_ROOT, PathBounds};
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::cursor::stack::{Level, Work};
 use crate::error::Error;
+use crate::file_type::FileType;
 use crate::listing::{Extent, FIRST_BATCH, Listing, Order, Source};
+use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
 use crate::read_dir::records::Phase;
 use read_ahead::ReadAhead;
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::iter::{self, FusedIterator};
 use std::mem;
@@ -90,7 +94,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// - **Order.** A directory, then its contents, then the next entry of its parent. Within a
 ///   directory the order is the kernel's, unless [`WalkOptions::order`] sets another. The root
-///   itself is not an entry.
+///   itself is not an entry, unless [`WalkOptions::yield_roots`] makes it one.
 /// - **A directory is yielded before it is opened**, except with
 ///   [`read_ahead`](WalkOptions::read_ahead). You can `chmod` it first.
 /// - **No link below a root is followed unless you ask**, not even one that another process has
@@ -389,6 +393,7 @@ impl Walk {
         }
         match self.state.take().map(|state| self.updates.apply_to(state)) {
             Some(state) if state.is_entered() || self.follows(state) => self.descend(state)?,
+            Some(state) if state.is_entered_root() => self.enter_root(state)?,
             Some(_) => {}
             None => self.updates.request.set(EntryState::NO_REQUEST), // about this entry alone
         }
@@ -396,8 +401,8 @@ impl Walk {
             let top = self.cursor.stack.levels.last();
             if top.is_some_and(|top| !top.remaining.is_finished()) {
                 self.read_rest()?;
-            } else if !self.ascend()? {
-                return Ok(false);
+            } else if let Some(is_there) = self.ascend()? {
+                return Ok(is_there);
             }
         }
         Ok(true)
@@ -543,18 +548,21 @@ impl Walk {
     }
 
     /// Returns to the parent of the current directory, in which no entry remains. After the last
-    /// level, enters the next root. Returns `false` if no root remains.
+    /// level, begins the next root. Returns whether there is an entry if that is known: the root
+    /// itself, or none if no root remains.
     #[inline(never)]
-    fn ascend(&mut self) -> Result<bool, Error> {
+    fn ascend(&mut self) -> Result<Option<bool>, Error> {
         if self.cursor.stack.levels.is_empty() {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let has_root = self.cursor.open_root(Remaining::default)?;
-            if has_root {
-                self.read(None)?;
+            if !self.cursor.open_root(Remaining::default)? {
+                return Ok(Some(false));
             }
-            return Ok(has_root);
+            if self.cursor.options.yield_roots {
+                return self.yield_root().map(|()| Some(true));
+            }
+            return self.read(None).map(|()| None);
         }
         let lose = |[above, _]: [&mut Remaining; 2]| {
             above.skip_all();
@@ -562,7 +570,61 @@ impl Walk {
         };
         self.cursor.reopen_level_above(lose)?;
         self.cursor.stack.pop();
-        Ok(true)
+        Ok(None)
+    }
+
+    /// Makes an entry of the root that was just begun, in the directory that contains it, which
+    /// is the current one for now. A root that came as a descriptor contains itself.
+    #[cold]
+    fn yield_root(&mut self) -> Result<(), Error> {
+        let Self { cursor, listing, state, .. } = self;
+        let path = &cursor.path;
+        let top = cursor.stack.top_mut();
+        let (name, path_end, file_type, ino) = if let Some(entry) = cursor.root_entry {
+            let RootEntry { name_start, file_type, ino } = entry;
+            (&path.as_bytes()[name_start..], name_start, file_type, ino)
+        } else {
+            let found = Metadata::query(top.dir(), c"", AtFlags::EMPTY_PATH);
+            let ino = found.map_or(0, |metadata| metadata.ino());
+            (&b"."[..], path.len(), FileType::Directory, ino)
+        };
+        top.bounds = PathBounds { depth: ABOVE_ROOT, path_end };
+        let set = listing.set_one(top.dir(), name, file_type, ino);
+        let end = listing.extent();
+        top.remaining = Remaining { next: end.entries, end, ..Remaining::default() };
+        set.map_err(|errno| cursor.error_of_root(errno))?;
+        let can_enter = matches!(file_type, FileType::Directory | FileType::Symlink);
+        *state = (can_enter && cursor.options.max_depth > 0).then_some(EntryState::ROOT);
+        Ok(())
+    }
+
+    /// Enters the root that was yielded last, unless it turns out not to be a directory.
+    #[cold]
+    fn enter_root(&mut self, state: EntryState) -> Result<(), Error> {
+        let Self { cursor, listing, .. } = self;
+        let Some(RootEntry { file_type, .. }) = cursor.root_entry else {
+            let (depth, path_end) = (0, cursor.path.len()); // it is open already
+            cursor.stack.top_mut().bounds = PathBounds { depth, path_end };
+            return self.read(None);
+        };
+        let entry = listing.get(0).expect("BUG: no root was yielded");
+        let Options { flags, follow_root_links, .. } = cursor.options;
+        let (is_link, follows) =
+            (file_type.is_symlink(), follow_root_links || state.has_follow_request());
+        let found = loop {
+            if is_link && !follows {
+                return Ok(());
+            }
+            match OpenDir::of_root(cursor.stack.top().dir(), entry.name_cstr(), follows, flags) {
+                Err(errno) if cursor.close_some(errno) => {}
+                // A link to a file, or to nothing.
+                Err(Errno::NOTDIR | Errno::NOENT) if is_link => return Ok(()),
+                found => {
+                    break found.map_err(|errno| cursor.error_of_root(errno))?;
+                }
+            }
+        };
+        self.enter(found, None)
     }
 }
 
@@ -723,7 +785,7 @@ impl WalkOptions {
         ///
         /// The errors of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is
         /// there or a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts
-        /// files calls `stat` on the path first, like the example `find`. If you have no permission
+        /// files sets [`yield_roots`](Self::yield_roots). If you have no permission
         /// to read the root, the error comes only when the walk reads it.
         open,
         /// Makes a walk of the trees at `paths`, one after another.
@@ -760,6 +822,35 @@ impl WalkOptions {
         /// `root`, a child process after `fork` included: if two of them read, both lose entries
         /// without an error.
         from_fd,
+    }
+
+    /// Sets whether each root is an entry, of depth 0, before its contents, as in walkdir and
+    /// `find`. The default is `false`: the entries are what the roots contain.
+    ///
+    /// Use it in a program that takes paths from its user, because then **a root may be any file**.
+    /// One that is not a directory is an entry, and no error.
+    ///
+    /// ```
+    /// let mut walk = lendir::WalkOptions::new().yield_roots(true).open_all(["src", "Cargo.toml"]);
+    /// let mut files = Vec::new();
+    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+    ///     if entry.file_type()?.is_file() {
+    ///         files.push(entry.path().to_owned());
+    ///     }
+    /// }
+    /// assert!(files.contains(&"Cargo.toml".into()) && files.contains(&"src/lib.rs".into()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// The entry is the last component of the path as you wrote it, such as `dir`, `dir/`, `..` or
+    /// `/`, in the directory that contains it, which is opened by the path. A root of
+    /// [`from_fd`](Self::from_fd) is `.` in itself. Like any entry, it can be queried, opened,
+    /// removed and skipped. A root that is a link to a directory is a `Symlink`, and unless
+    /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
+    #[doc(alias("min_depth", "file"))]
+    pub fn yield_roots(mut self, yes: bool) -> Self {
+        self.options.yield_roots = yes;
+        self
     }
 
     /// Sets the order of the entries of each directory. The default is [`Order::Unsorted`], the

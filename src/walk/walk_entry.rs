@@ -70,7 +70,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
-        self.entry.directory.depth + 1
+        self.entry.directory.depth.wrapping_add(1) // a root is in a directory above depth 0
     }
 
     /// Tells whether the entry is the last one of its directory, as `└──` in a drawing of the tree

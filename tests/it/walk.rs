@@ -2,6 +2,7 @@
 //! its place.
 
 mod lost;
+mod roots;
 
 use crate::support::machine::runs_long;
 use crate::support::options::{ENTRY_WALK, EntryWalk};
