@@ -501,10 +501,16 @@ impl Walk {
     /// unless its `content` was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: OpenDir, content: Option<&Listing>) -> Result<(), Error> {
-        let stack = &self.cursor.stack;
+        let stack = &mut self.cursor.stack;
         if stack.top().remaining.is_finished() && stack.closed_level_above().is_none() {
             self.cursor.replace_top(child);
         } else {
+            let above = end_above(&stack.levels);
+            let remaining = &mut stack.top_mut().remaining;
+            if remaining.count() == 0 {
+                // The level stays for an error, or for the level above. Its entries are not needed.
+                (remaining.next, remaining.end) = (above.entries, above);
+            }
             self.cursor.push(child, Remaining::default());
         }
         self.read(content)
@@ -975,5 +981,28 @@ impl WalkOptions {
         let ahead = (self.read_ahead > 0).then(|| ReadAhead::new(self));
         cursor.free_descriptor = ahead.as_ref().map(ReadAhead::free_descriptor);
         Walk { cursor, listing, state: None, updates: EntryUpdates::default(), ahead }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, Rest};
+    use std::fs::create_dir_all;
+
+    /// A level that only owes an error is not kept with its entries.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads directories")]
+    fn level_that_owes_an_error_takes_no_memory() {
+        const DEPTH: usize = 30;
+        let made = tempfile::tempdir().unwrap();
+        create_dir_all(made.path().join("d/".repeat(DEPTH))).unwrap();
+        let mut walk = crate::walk(made.path()).unwrap();
+        let (mut entries, mut errors) = (0, 0);
+        while let Some(_) = walk.next_or_report(|_| errors += 1) {
+            entries += 1;
+            walk.cursor.stack.top_mut().remaining.rest = Rest::Error(Errno::IO);
+            assert_eq!(walk.listing.len(), 1, "at depth {entries}");
+        }
+        assert_eq!((entries, errors), (DEPTH, DEPTH));
     }
 }
