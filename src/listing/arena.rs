@@ -53,6 +53,9 @@ pub(crate) struct Answer {
 
 /// The least size of the memory that a batch is read into.
 pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
+/// The size of the first memory of a walk, which holds some 250 names. It grows once a directory
+/// has more.
+pub(crate) const FIRST_ROOM: usize = 12 * 1024;
 /// The size of the first batch of a directory. Each later batch is twice as large, so a server
 /// gets few requests.
 pub(crate) const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
@@ -70,20 +73,26 @@ impl Arena {
         Ok(())
     }
 
-    /// Makes room for a batch of about `batch` bytes, and of at least `least`, after the records.
-    /// Returns the number of bytes.
+    /// Returns the number of bytes after the records.
+    #[inline]
+    pub(crate) fn room(&self, records_end: usize) -> usize {
+        self.memory.len() - records_end
+    }
+
+    /// Makes room for a batch of about `batch` bytes after the records: if there is no room of
+    /// `least` bytes, `grown`. Returns the number of bytes.
     #[inline]
     pub(crate) fn make_room(
         &mut self,
         records_end: usize,
         batch: usize,
-        least: usize,
+        [least, grown]: [usize; 2],
     ) -> Result<usize, Errno> {
         self.check_limit(records_end)?;
         if self.memory.len() < records_end + least {
-            grow(&mut self.memory, records_end + batch)?;
+            grow(&mut self.memory, records_end + grown)?;
         }
-        let room = self.memory.len() - records_end;
+        let room = self.room(records_end);
         // If too little memory for another batch would remain, this batch gets the remaining
         // memory, too. So the arena does not grow when the same directory is read again, even if an
         // `EndMarker` saves the last, empty batch.
@@ -178,9 +187,9 @@ mod tests {
     fn room_beyond_the_limit_is_refused() {
         let mut arena = Arena { limit: Some((MIN_ROOM, Arc::default())), ..Arena::default() };
         for used in [0, MIN_ROOM] {
-            assert!(arena.make_room(used, MIN_ROOM, MIN_ROOM).is_ok(), "{used}");
+            assert!(arena.make_room(used, MIN_ROOM, [MIN_ROOM; 2]).is_ok(), "{used}");
         }
-        assert!(arena.make_room(MIN_ROOM + 1, MIN_ROOM, MIN_ROOM).is_err());
+        assert!(arena.make_room(MIN_ROOM + 1, MIN_ROOM, [MIN_ROOM; 2]).is_err());
     }
 
     #[test]

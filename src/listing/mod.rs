@@ -20,12 +20,12 @@ use crate::metadata::Metadata;
 use crate::open::open_again;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{Directory, NOT_BEYOND, query_type};
-use crate::read_dir::records::{HEADER, MIN_RECORD, Phase};
+use crate::read_dir::records::{HEADER, MAX_RECORD, MIN_RECORD, Phase};
 use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicBool;
 pub(crate) use arena::FIRST_BATCH;
-use arena::{Answer, Arena, MAX_BATCH, MIN_ROOM, grow, refused};
+use arena::{Answer, Arena, FIRST_ROOM, MAX_BATCH, MIN_ROOM, grow, refused};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::statat;
 use rustix::io::{Errno, retry_on_intr};
@@ -372,7 +372,7 @@ impl Listing {
             // A reply with metadata brings few names, so batches into the rest of the memory would
             // become ever smaller.
             let least = if self.has_metadata { batch } else { MIN_ROOM };
-            self.read_batch(source, batch, least);
+            self.read_batch(source, batch, [least, batch]);
         }
     }
 
@@ -383,10 +383,10 @@ impl Listing {
         &mut self,
         Source { dir, end_marker, ask_types }: Source<'_>,
         batch: usize,
-        least: usize,
+        growth: [usize; 2],
     ) {
         let (first, records_end) = (self.spans.len(), self.records_end);
-        let room = match self.make_room(batch, least) {
+        let room = match self.make_room(batch, growth) {
             Ok(room) => room,
             Err(errno) => return self.phase = Phase::Failed(errno),
         };
@@ -424,8 +424,8 @@ impl Listing {
 
     /// Makes room for a batch: see [`Arena::make_room`]. Reading it never allocates.
     #[inline(always)]
-    fn make_room(&mut self, batch: usize, least: usize) -> Result<usize, Errno> {
-        let room = self.arena.make_room(self.records_end, batch, least)?;
+    fn make_room(&mut self, batch: usize, growth: [usize; 2]) -> Result<usize, Errno> {
+        let room = self.arena.make_room(self.records_end, batch, growth)?;
         // The keys first: if memory for the spans is refused, each span still has a key.
         if self.order != Order::Unsorted {
             self.keys.clear();
@@ -543,13 +543,18 @@ impl Listing {
     /// is the phase before.
     #[inline(always)]
     pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
-        // If a batch falls short of a whole page, a FUSE server's replies lose a tenth. The first
-        // batches of a small directory fit into what memory there is.
-        let least = if batch == FIRST_BATCH { batch / 2 } else { batch };
-        let count = self.len();
+        // If a large batch falls short of a whole page, a FUSE server's replies lose a tenth. The
+        // others fit into what memory there is, so that a walk of a few small directories need not
+        // fill 32 KiB with zeros.
+        let growth = if batch > FIRST_BATCH { [batch; 2] } else { [MIN_ROOM, FIRST_ROOM] };
+        let (count, records_start) = (self.len(), self.records_end);
         self.phase = phase;
         while self.phase.is_reading() && self.len() == count {
-            self.read_batch(source, batch, least);
+            self.read_batch(source, batch, growth);
+        }
+        if self.phase.is_reading() && self.arena.room(self.records_end) < MAX_RECORD {
+            // If memory is refused, the next batch is small, too.
+            let _ = grow(&mut self.arena.memory, records_start + batch);
         }
     }
 

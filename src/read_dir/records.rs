@@ -14,7 +14,7 @@ const RECORD_ALIGN: usize = 8;
 /// The size of a record with a name of up to 4 bytes.
 pub(crate) const MIN_RECORD: usize = (HEADER + 4 + 1).next_multiple_of(RECORD_ALIGN);
 /// The size of a record with a name of 4095 bytes. See [`Buffer::MIN_CAPACITY`].
-const MAX_RECORD: usize = (HEADER + 4095 + 1).next_multiple_of(RECORD_ALIGN);
+pub(crate) const MAX_RECORD: usize = (HEADER + 4095 + 1).next_multiple_of(RECORD_ALIGN);
 const _: () = assert!(MIN_RECORD == 24 && MAX_RECORD == 4120 && Buffer::MIN_CAPACITY > MAX_RECORD);
 
 /// The records of one directory, in memory that holds one batch.

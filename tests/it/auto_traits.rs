@@ -2,8 +2,8 @@
 //! it no longer compiles then.
 
 use lendir::{
-    Buffer, Dir, DirEntry, Entries, Entry, Error, FileType, ListedEntries, ListedEntry, Listing, Metadata, Order,
-    ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
+    Buffer, Dir, DirEntry, Entries, Entry, Error, FileType, ListedEntries, ListedEntry, Listing,
+    Metadata, Order, ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
 };
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};

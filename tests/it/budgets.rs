@@ -42,10 +42,10 @@ const INSTRUCTIONS: [(&str, f64); 11] = [
     ("Entries, count", 0.7),
     ("Entries, file_type", 1.1),
     ("ReadDir", 1.05),
-    ("WalkDirs", 3.5),
-    ("WalkDirs, boxed", 3.5),
-    ("run_parallel", 3.5),
-    ("Walk", 4.6),
+    ("WalkDirs", 2.9),
+    ("WalkDirs, boxed", 2.9),
+    ("run_parallel", 2.9),
+    ("Walk", 4.1),
 ];
 
 /// A reader, a tree, and what reading the tree may cost.
@@ -166,7 +166,7 @@ const BUDGETS: &[Budget] = budgets![
     "Listing, three times",     FILES,        |n| 750 * n,     |n, _| 6 + 3 * reads(n).min(7),     18, |n| 250 * n * 90,          |at| listing(at, Listing::new(), 3);
     "Listing, metadata",        FILES,        |n| 250 * n,     |n, _| 2 + reads(n).min(7) + 250 * n, 28, |n| 250 * n * 290,       |at| listing(at, Listing::new().with_metadata(), 1);
     "Listing by path",          FILES,        |n| 750 * n,     |n, _| 6 + 3 * reads(n).min(7),     18, |n| 250 * n * 90,          |at| listing(at, Listing::with_order(Order::Path), 3);
-    "WalkDirs",                 FILES,        |n| 250 * n,     |n, _| 3 + reads(n),                 5, |_| BATCH,                 entries_of_dirs;
+    "WalkDirs",                 FILES,        |n| 250 * n,     |n, _| 3 + reads(n),                 6, |_| BATCH,                 entries_of_dirs;
     "Walk",                     FILES,        |n| 250 * n + 1, |n, _| 3 + reads(n).min(8),         14, |_| 720_000,               |at| walk(at, Walk::options());
     "Walk, metadata",           FILES,        |n| 250 * n + 1, |n, _| 3 + reads(n).min(8) + 250 * n, 28, |_| 2_300_000,           |at| walk(at, Walk::options().metadata(true));
     "WalkDirs",                 CHAIN,        |n| n + 1,       |n, c| (n + 1) * c + 1,             10, |n| BATCH + path(n),       |at| dirs(at, options(), read_all);
@@ -184,12 +184,12 @@ const BUDGETS: &[Budget] = budgets![
     "WalkDirs, max_depth",      COMB,         |_| 4,           |_, c| 4 + 2 * c,                    6, |_| BATCH,                 |at| dirs(at, options().max_depth(2), |_, _| ());
     "WalkDirs, links",          LINKS,        |n| n + 1,       |n, c| (n + 1) * c + 1,             12, |n| BATCH + path(n),       |at| dirs(&at.join("root"), options(), read_all);
     "Walk",                     CHAIN,        |n| n + 1,       |n, c| (n + 1) * c + 1,             10, |n| BATCH + path(n),       |at| walk(at, Walk::options());
-    "Walk",                     WIDE,         |n| n + 1,       |n, c| (n + 1) * c + 1,              6, |_| BATCH,                 |at| walk(at, Walk::options());
-    "Walk, sorted",             COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| 60_000 + 200 * n,      |at| walk(at, sorted().max_open(1000));
-    "Walk by path",             COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| 60_000 + 200 * n,      |at| walk(at, sorted().order(Order::Path).max_open(1000));
+    "Walk",                     WIDE,         |n| n + 1,       |n, c| (n + 1) * c + 1,              7, |_| BATCH,                 |at| walk(at, Walk::options());
+    "Walk, sorted",             COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| 64_000 + 200 * n,      |at| walk(at, sorted().max_open(1000));
+    "Walk by path",             COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 1,         17, |n| 64_000 + 200 * n,      |at| walk(at, sorted().order(Order::Path).max_open(1000));
 // A level that is closed takes 2 more to be recognised, 2 to be opened again and closed, and one to tell whether its birth time can be trusted.
     "WalkDirs, 4 open",         COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 5 * n,     17, |n| BATCH + levels(n),     |at| dirs(at, options().max_open(4), read_all);
-    "Walk, sorted, 4 open",     COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 5 * n,     17, |n| 60_000 + 200 * n,      |at| walk(at, sorted().max_open(4));
+    "Walk, sorted, 4 open",     COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 5 * n,     17, |n| 64_000 + 200 * n,      |at| walk(at, sorted().max_open(4));
     "WalkDirs, 4 open",         APART,        |n| n + 37,      |n, c| (n + 37) * c + 2 * n + 50,   13, |n| BATCH + levels(n + 12), |at| dirs(at, options().max_open(4), read_all);
     "WalkDirs, 4 open",         FORBIDDEN,    |n| 2 * n + 1,   |n, c| (2 * n + 1) * c + n,         ALL, ANY,                      |at| dirs(at, options().max_open(4), read_all);
     "WalkDirs, 10 descriptors", COMB,         |n| 3 * n + 1,   |n, c| (3 * n + 1) * c + 5 * n,     ALL, ANY,                      few_descriptors;
