@@ -20,6 +20,7 @@ impl FileSystem {
     pub(crate) const NFS: Self = Self(0x6969);
     pub(crate) const CGROUP2: Self = Self(0x6367_7270);
     pub(crate) const FUSE: Self = Self(0x6573_5546);
+    pub(crate) const PROC: Self = Self(0x9fa0);
     /// 9p, unless the server names another.
     pub(crate) const V9FS: Self = Self(0x0102_1997);
 

@@ -4,11 +4,13 @@
 
 use super::records::HEADER;
 use crate::error::{Error, join_into, try_join};
+use crate::file_system::FileSystem;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::path::DecInt;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
@@ -149,6 +151,9 @@ pub(crate) const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::
 /// `AT_STATX_DONT_SYNC`, which rustix does not define for each C library: the kernel may answer
 /// from its cache.
 pub(crate) const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
+
+/// The flags to read a file. A terminal does not become the controlling one.
+const FILE: OFlags = OFlags::RDONLY.union(OFlags::NOCTTY);
 
 /// Asks only for the type of an entry, which no server needs to confirm.
 #[cold]
@@ -497,9 +502,10 @@ impl<'a> Entry<'a> {
 
     /// Opens the regular file at this entry for reading.
     ///
-    /// Nothing but a regular file is ever read: a symbolic link is not followed, and the type is
-    /// checked after opening, so that a file that another process swapped for a FIFO, a device or a
-    /// directory is an error rather than a surprise. Opening a FIFO does not wait.
+    /// Nothing else is touched. What the listing, or else a query, says is not a regular file is
+    /// refused unopened: a writer that waits at a FIFO goes on waiting. The type is checked again
+    /// after opening, because another process can swap the file for something else in between.
+    /// Even then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
     ///
     /// ```
     /// use std::io::Read;
@@ -514,24 +520,59 @@ impl<'a> Entry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
+    /// If another process holds a lease on the file, as Samba and NFS servers do for their clients,
+    /// this waits until the holder gives it up, like `File::open`.
+    ///
     /// # Errors
     ///
-    /// The same as for [`open`](Self::open) with `OFlags::NONBLOCK`, and
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the entry is not a regular file.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput): the entry is not a regular file.
+    /// - The errors of [`file_type`](Self::file_type), and of [`open`](Self::open) with
+    ///   `OFlags::NONBLOCK`.
+    /// - `EAGAIN`: the file has a lease, and /proc, which waiting needs, is not mounted.
     ///
     /// # Performance
     ///
-    /// One `openat` and one `fstat`. A device is opened before it is refused, which
-    /// [`file_type`](Self::file_type) can prevent.
-    #[doc(alias = "hash")]
+    /// One `openat` and one `fstat`, and a query if the listing does not tell the type.
+    #[doc(alias("hash", "O_NOCTTY", "EWOULDBLOCK"))]
     pub fn open_file(&self) -> Result<File, Error> {
-        let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK)?;
-        let stat = self.call(|_, _| rustix::fs::fstat(&fd))?;
-        if FileType::from_mode(stat.st_mode) == FileType::RegularFile {
-            return Ok(fd.into());
+        if !self.file_type()?.is_file() {
+            return Err(self.not_a_file());
         }
-        let cause = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-        Err(self.wrap_error(cause))
+        let opened = match self.open(FILE | OFlags::NONBLOCK) {
+            Err(error) if error.raw_os_error() == Some(Errno::AGAIN.raw_os_error()) => {
+                self.open_leased(error)
+            }
+            opened => opened,
+        }?;
+        self.check_file(&opened).map(|()| opened.into())
+    }
+
+    /// Opens the file as soon as its lease is given up. Returns `refusal` without /proc.
+    #[cold]
+    fn open_leased(&self, refusal: Error) -> Result<OwnedFd, Error> {
+        // By its descriptor, so that nothing that takes the name meanwhile is opened.
+        let file = self.open(OFlags::PATH)?;
+        self.check_file(&file)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fds = rustix::fs::openat(CWD, c"/proc/thread-self/fd", flags, Mode::empty());
+        match fds.ok().filter(|fds| FileSystem::of(fds) == Ok(FileSystem::PROC)) {
+            None => Err(refusal),
+            Some(fds) => self.call(|_, _| {
+                let number = DecInt::from_fd(&file);
+                rustix::fs::openat(&fds, number.as_c_str(), FILE | OFlags::CLOEXEC, Mode::empty())
+            }),
+        }
+    }
+
+    /// Returns an error unless `fd` is a regular file.
+    fn check_file(&self, fd: &OwnedFd) -> Result<(), Error> {
+        let stat = self.call(|_, _| rustix::fs::fstat(fd))?;
+        if FileType::from_mode(stat.st_mode).is_file() { Ok(()) } else { Err(self.not_a_file()) }
+    }
+
+    #[cold]
+    fn not_a_file(&self) -> Error {
+        self.wrap_error(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
 
     /// Removes the entry, unless it is a directory: the name in the directory that listed it,

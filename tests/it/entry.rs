@@ -1,20 +1,27 @@
 //! Queries of an entry and their errors.
 
 use crate::support::fixture::{make_file, mixed};
+use crate::support::machine::{skip, watchdog};
+use crate::support::process;
 use crate::support::scan::type_of_mode;
 use crate::support::scratch::Scratch;
 use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, Listing, Metadata, OFlags, Walk};
+use rustix::process::setsid;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
-use std::os::fd::AsFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 /// Checks that the crate's metadata is std's, method by method.
 fn assert_same(found: &Metadata, expected: &fs::Metadata) {
@@ -108,7 +115,8 @@ fn entries_of_all_readers_agree() {
     assert_eq!([&of_entries, &of_dir, &of_walk, &of_listing], [&all; 4]);
 }
 
-/// `open_file` opens nothing but a regular file, never waits, and does not believe the record.
+/// `open_file` opens nothing but a regular file, never waits, and does not believe that the record
+/// tells of one.
 #[test]
 fn open_file_opens_only_regular_files() {
     let made = Scratch::new();
@@ -126,20 +134,93 @@ fn open_file_opens_only_regular_files() {
     };
     let file = open("file").unwrap();
     assert!(fcntl_getfd(&file).unwrap().contains(FdFlags::CLOEXEC));
-    fs::rename(at("file"), at("away")).unwrap();
-    fs::rename(at("fifo"), at("file")).unwrap(); // swapped since it was listed
-    symlink("away", at("fifo")).unwrap();
-    for (name, errno) in [
-        ("file", None),
-        ("directory", None),
-        ("link", Some(libc::ELOOP)),
-        ("fifo", Some(libc::ELOOP)),
-        ("socket", Some(libc::ENXIO)),
-    ] {
-        let error = open(name).unwrap_err();
-        assert_eq!((error.path(), error.raw_os_error()), (Some(&*at(name)), errno));
-        assert_eq!(error.kind() == io::ErrorKind::InvalidInput, errno.is_none(), "{error}");
+    for swapped in ["fifo", "directory"] {
+        fs::rename(at("file"), at("away")).unwrap();
+        fs::rename(at(swapped), at("file")).unwrap(); // since it was listed
+        symlink("away", at(swapped)).unwrap();
+        for name in ["file", "directory", "link", "fifo", "socket"] {
+            let error = open(name).unwrap_err();
+            assert_eq!(error.path(), Some(&*at(name)));
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        }
     }
+}
+
+/// A program that waits at a FIFO, to write, notices nothing: it would get `SIGPIPE`.
+#[test]
+fn open_file_does_not_wake_a_writer() {
+    let _watchdog = watchdog();
+    let made = Scratch::new();
+    let path = made.path().join("fifo");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| fs::write(&path, "data"));
+        thread::sleep(Duration::from_millis(100)); // it opens the FIFO, and waits
+        let mut dir = lendir::read_dir(made.path()).unwrap();
+        assert!(dir.next().unwrap().unwrap().open_file().is_err());
+        thread::sleep(Duration::from_millis(100));
+        assert!(!writer.is_finished(), "{:?}", writer.join());
+        assert_eq!(fs::read(&path).unwrap(), b"data");
+    });
+}
+
+/// A daemon has no controlling terminal. If it got one, a hangup there would end it.
+#[test]
+fn open_file_takes_no_terminal() {
+    process::run("entry::open_file_takes_no_terminal", || {
+        setsid().unwrap();
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&terminal).unwrap();
+        let path = ptsname(&terminal, Vec::new()).unwrap();
+        let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+        let (dir, name) = (path.parent().unwrap(), path.file_name().unwrap().as_bytes());
+        let devices = lendir::open(dir).unwrap();
+        let listed = lendir::list(dir).unwrap();
+        // The record of a file that was swapped for the terminal.
+        let made = Scratch::new();
+        make_file(&made.path().join(path.file_name().unwrap()));
+        let swapped = lendir::list(made.path()).unwrap();
+        for listing in [listed, swapped] {
+            let entry = listing.by_name(name).unwrap().in_dir(devices.as_fd());
+            assert_eq!(entry.open_file().unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            let own = fs::File::open("/dev/tty").map(drop).map_err(|error| error.raw_os_error());
+            assert_eq!(own, Err(Some(libc::ENXIO)));
+        }
+    });
+}
+
+/// Samba and NFS servers hold leases for their clients, and give them up when they are asked to.
+#[test]
+fn open_file_waits_for_a_lease() {
+    const TEST: &str = "entry::open_file_waits_for_a_lease";
+    const F_SETLEASE: libc::c_int = 1024;
+    process::run(TEST, || {
+        let made = Scratch::new();
+        fs::write(made.path().join("file"), "data").unwrap();
+        let holder = fs::File::options().write(true).open(made.path().join("file")).unwrap();
+        // SAFETY: these calls take numbers alone.
+        let lease =
+            |kind: libc::c_int| unsafe { libc::fcntl(holder.as_raw_fd(), F_SETLEASE, kind) };
+        // SAFETY: ditto. The kernel asks by this signal, which would end the process.
+        unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        if lease(libc::F_WRLCK) != 0 {
+            return skip(TEST, "leases on its file system");
+        }
+        let entry = lendir::list(made.path()).unwrap();
+        let dir = lendir::open(made.path()).unwrap();
+        let entry = || entry.get(0).unwrap().in_dir(dir.as_fd());
+        let refused = entry().open(OFlags::NONBLOCK).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EAGAIN));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(200));
+                assert_eq!(lease(libc::F_UNLCK), 0);
+            });
+            let mut text = String::new();
+            entry().open_file().unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "data");
+        });
+    });
 }
 
 /// Returns the error of each call that can fail, for an entry that is gone.
