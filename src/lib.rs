@@ -75,8 +75,8 @@
 //!
 //! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
 //! That is why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
-//! what you need, as in `entry.path().to_owned()`. Where an ordinary iterator is handier, take
-//! [`Walk::paths`], [`Walk::filter_map`] or [`ReadDir::filter_map`].
+//! what you need, as in `entry.path().to_owned()`. Where an ordinary iterator is handier, write `for
+//! entry in walk`, which yields an [`OwnedEntry`] at one allocation each, or [`Walk::filter_map`].
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that
@@ -105,7 +105,7 @@
 //! |---|---|
 //! | find the first entry that matches | [`ReadDir::find`] |
 //! | list processes, threads or descriptors | [`Entry::numeric_name`] |
-//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
+//! | use `for`, `collect` or an adapter | [`OwnedEntries`], [`ReadDir::filter_map`] |
 //! | tell directories from files | [`Entry::file_type`] |
 //! | query each entry: size, times, owner | [`Entry::metadata`] |
 //! | query each entry on a server, sorted | [`Listing::with_metadata`] |
@@ -125,7 +125,7 @@
 //!
 //! | Task | Call |
 //! |---|---|
-//! | collect paths | [`Walk::paths`] |
+//! | use `for`, `collect`, an adapter or rayon | [`OwnedEntries`] |
 //! | find the first entry that matches | [`Walk::find`] |
 //! | skip the contents of a directory | [`WalkEntry::skip_subtree`] |
 //! | follow a symbolic link, or all | [`WalkEntry::follow`], [`WalkOptions::follow_links`] |
@@ -238,7 +238,7 @@ pub use file_type::FileType;
 pub use listing::{ListedEntries, ListedEntry, Listing, Order, list};
 pub use metadata::Metadata;
 pub use open::{open, openat};
-pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
+pub use read_dir::{Buffer, Entries, Entry, OwnedEntries, OwnedEntry, ReadDir, read_dir};
 pub use walk::{Walk, WalkEntry, WalkOptions, walk};
 pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
 

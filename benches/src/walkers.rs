@@ -67,8 +67,8 @@ reader!(
 reader!(
     /// Takes whole paths, not names.
     OwnedPaths { tree: &'a Tree } |take| {
-        for path in lendir::walk(tree.path()).expect("cannot open the root").paths() {
-            take(path.expect("cannot read the tree").as_os_str().as_bytes());
+        for entry in lendir::walk(tree.path()).expect("cannot open the root") {
+            take(entry.expect("cannot read the tree").path().as_os_str().as_bytes());
         }
     }
 );

@@ -4,11 +4,13 @@ pub(crate) mod buffer;
 pub(crate) mod end_marker;
 pub(crate) mod entries;
 pub(crate) mod entry;
+pub(crate) mod owned;
 pub(crate) mod records;
 
 pub use buffer::Buffer;
 pub use entries::Entries;
 pub use entry::Entry;
+pub use owned::{OwnedEntries, OwnedEntry};
 
 use crate::error::Error;
 use crate::open::{open, open_again};
@@ -75,9 +77,9 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// `rewind` and `next` allocate nothing, except for the first `rewind` on NFS. Once a process has
 /// been reaped, its `fd` directory is empty.
 ///
-/// The next call to `next` overwrites the entry, so there is no `for entry in dir`. Copy what you
-/// keep, or let [`filter_map`](Self::filter_map) make an ordinary iterator. The compiler refuses an
-/// entry that is kept longer:
+/// The next call to `next` overwrites the entry, which is why nothing is allocated for it. Copy what
+/// you keep, or iterate by `for`, which yields an [`OwnedEntry`] at one allocation each. The
+/// compiler refuses an entry that is kept longer:
 ///
 /// ```compile_fail,E0499
 /// let mut dir = lendir::read_dir("/proc").unwrap();

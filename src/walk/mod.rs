@@ -38,6 +38,7 @@ use crate::listing::{Extent, FIRST_BATCH, Listing, Order, Source};
 use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
+use crate::read_dir::owned::{OwnedEntries, OwnedEntry};
 use crate::read_dir::records::Phase;
 use read_ahead::ReadAhead;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -45,7 +46,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::iter::{self, FusedIterator};
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Walks the tree at `path`, entry by entry, with the default options.
 ///
@@ -80,10 +81,20 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The next call to `next` overwrites the entry, so there is no `for entry in walk`. Copy what you
-/// keep, by `entry.path().to_owned()`, or let [`filter_map`](Self::filter_map) and
-/// [`paths`](Self::paths) make ordinary iterators. A walk can move to another thread, but two
-/// threads cannot share it.
+/// The next call to `next` overwrites the entry, so copy what you keep, by
+/// `entry.path().to_owned()`. A loop by `for` yields entries that you can keep, each an
+/// [`OwnedEntry`] that takes one allocation:
+///
+/// ```
+/// let mut paths: Vec<_> = lendir::walk("src")?.into_iter().flatten().collect();
+/// // The lines of `find src -mindepth 1 | LC_ALL=C sort`:
+/// paths.sort_unstable_by(|a, b| a.path().as_os_str().cmp(b.path().as_os_str()));
+/// # assert!(paths.iter().any(|entry| entry.path() == "src/walk/mod.rs"));
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// `next` is better where you skip or follow entries, or act on them by descriptor. A walk can move
+/// to another thread, but two threads cannot share it.
 ///
 /// [`Walk::options`] has the rest: sorting, metadata, depth, mounts, helper threads. To keep a
 /// value for each directory on the path, such as a sum, use a `Vec` and truncate it to the entry's
@@ -357,22 +368,6 @@ impl Walk {
             .filter_map(Result::transpose)
     }
 
-    /// Turns the walk into an iterator over owned paths. Errors are items too.
-    ///
-    /// ```
-    /// let mut paths: Vec<_> = lendir::walk("src")?.paths().collect::<Result<_, _>>()?;
-    /// // The lines of `find src -mindepth 1 | LC_ALL=C sort`:
-    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    /// # assert!(paths.contains(&"src/walk/mod.rs".into()));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// The iterator is `Send`, so rayon's `par_bridge` takes it. Each path is an allocation.
-    #[doc(alias("collect", "owned", "rayon"))]
-    pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
-        self.filter_map(|entry| Some(entry.path().to_owned()))
-    }
-
     /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
@@ -638,6 +633,27 @@ impl Walk {
 #[inline(always)]
 fn end_above(levels: &[Level<Remaining>]) -> Extent {
     if let [.., above, _] = levels { above.remaining.end } else { Extent::default() }
+}
+
+impl Iterator for OwnedEntries<Walk> {
+    type Item = Result<OwnedEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.0.next().transpose()?;
+        Some(entry.map(|entry| OwnedEntry::new(&entry, entry.path().to_owned(), entry.depth())))
+    }
+}
+
+impl FusedIterator for OwnedEntries<Walk> {}
+
+/// Yields owned entries: `for entry in lendir::walk(path)? { let entry = entry?; … }`.
+impl IntoIterator for Walk {
+    type Item = Result<OwnedEntry, Error>;
+    type IntoIter = OwnedEntries<Self>;
+
+    fn into_iter(self) -> OwnedEntries<Self> {
+        OwnedEntries(self)
+    }
 }
 
 debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.options);

@@ -393,7 +393,8 @@ fn copy_keeps_contents_modes_links_and_holes() {
         outputs("copy", tree.path(), &["from", "from/to"]),
         (Some(1), String::new(), fifo.into())
     );
-    let copied: Vec<_> = lendir::walk(&to).unwrap().paths().map(Result::unwrap).collect();
+    let copied: Vec<_> =
+        lendir::walk(&to).unwrap().into_iter().map(|entry| entry.unwrap().into_path()).collect();
     assert_eq!(copied.len(), 100 + 7, "{copied:?}");
     for copy in copied.iter().chain([&to]) {
         let original = from.join(copy.strip_prefix(&to).unwrap());
@@ -658,7 +659,8 @@ fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
     });
     let at = |path: &str| tree.path().join(path);
     let modes = || {
-        let paths = lendir::walk(at("victim")).unwrap().paths().map(Result::unwrap);
+        let paths =
+            lendir::walk(at("victim")).unwrap().into_iter().map(|entry| entry.unwrap().into_path());
         paths.map(|path| (path.metadata().unwrap().mode(), path)).collect::<Vec<_>>()
     };
     let before = modes();

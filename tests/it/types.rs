@@ -5,7 +5,7 @@
 use crate::support::tree::Tree;
 use lendir::{
     Buffer, Dir, DirEntry, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order,
-    ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
+    OwnedEntry, ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -23,15 +23,17 @@ fn all_are_unpin_and_debug() {
     fn is_sync<T: Send + Sync + Unpin + Debug>() {}
     check!(is_unpin: Entry<'_>, DirEntry<'_>, WalkEntry<'_>, Worker<'_>);
     check!(is_send: Dir<'_>, Walk, WalkDirs);
-    check!(is_sync: Buffer, Entries<'_>, Error, Listing, Order, ReadDir, WalkOptions);
+    check!(is_sync: Buffer, Entries<'_>, Error, Listing, Order, OwnedEntry, ReadDir, WalkOptions);
     check!(is_sync: ListedEntry<'_>, ListedEntries<'_>, WalkDirsOptions);
 }
 
 #[test]
 fn iterators_are_send_and_fused() {
     fn is_fused(_: impl Send + FusedIterator) {}
+    fn is_bridged(_: impl Send + FusedIterator<Item: Send + Sync>) {} // by rayon
     let walk = || lendir::walk("src").unwrap();
-    is_fused(walk().paths());
+    is_bridged(walk().into_iter());
+    is_bridged(lendir::read_dir("src").unwrap().into_iter());
     is_fused(walk().filter_map(|entry| entry.numeric_name()));
     is_fused(lendir::read_dir("src").unwrap().filter_map(|entry| entry.numeric_name()));
     let mut walk = walk();

@@ -12,7 +12,7 @@ use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree, chmod};
 use crate::support::visits::Visit;
 use lendir::{Order, Walk, walk};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -44,6 +44,47 @@ fn walk_agrees_with_std_on_random_trees() {
         let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
         assert!(all.len() > 700, "{} entries", all.len());
     }
+}
+
+/// Owned entries say the same as those that the walk lends, and each error is an item.
+#[test]
+fn owned_entries_say_what_was_lent() {
+    let tree = Tree::new(|at| tree::random(at, 4));
+    let file = tree.path().join("a_file_as_root");
+    File::create(&file).unwrap();
+    let roots = [tree.path(), Path::new("missing"), &file];
+    for (metadata, yields) in [(false, true), (true, true), (true, false)] {
+        let options = Walk::options().metadata(metadata).yield_roots(yields);
+        let mut walk = options.clone().open_all(roots);
+        let (mut owned, mut count) = (options.open_all(roots).into_iter(), 0);
+        loop {
+            count += 1;
+            match (walk.next(), owned.next()) {
+                (Ok(None), None) => break,
+                (Err(error), Some(Err(same))) => assert_eq!(same.to_string(), error.to_string()),
+                (Ok(Some(entry)), Some(Ok(same))) => {
+                    assert_eq!(same.path(), entry.path());
+                    assert_eq!(same.file_name(), entry.file_name());
+                    assert_eq!(same.file_type().unwrap(), entry.file_type().unwrap());
+                    assert_eq!(same.depth(), entry.depth());
+                    let ino = same.metadata().map(lendir::Metadata::ino);
+                    assert_eq!(ino, metadata.then(|| entry.metadata().unwrap().ino()));
+                    assert_eq!(same.clone().into_path(), entry.path());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(count > 700 && owned.next().is_none(), "{count}");
+    }
+    let mut dir = lendir::read_dir(tree.path()).unwrap();
+    for entry in lendir::read_dir(tree.path()).unwrap() {
+        let (same, entry) = (entry.unwrap(), dir.next().unwrap().unwrap());
+        assert_eq!((same.path(), same.file_name()), (&*entry.path(), entry.file_name()));
+        assert_eq!((same.file_type().unwrap(), same.depth()), (entry.file_type().unwrap(), 1));
+    }
+    let root = lendir::open(tree.path()).unwrap();
+    let root = Walk::options().yield_roots(true).from_fd(root, "x/").into_iter().next();
+    assert_eq!(root.unwrap().unwrap().file_name(), "x/");
 }
 
 #[test]
@@ -157,7 +198,11 @@ fn last_request_about_an_entry_wins() {
             }
         }
     }
-    let paths = walk(random.path()).unwrap().paths().map(Result::unwrap).collect::<Vec<_>>();
+    let paths = walk(random.path())
+        .unwrap()
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path())
+        .collect::<Vec<_>>();
     assert_eq!(
         paths,
         ENTRY_WALK.expected(random.path()).into_iter().map(|item| item.path).collect::<Vec<_>>()

@@ -251,6 +251,6 @@ pub fn entry_made_before_reading_is_listed(mounted: &Mounted) {
             }
         }
     }
-    assert_eq!(entries.paths().count(), 5);
+    assert_eq!(entries.into_iter().count(), 5);
     fs::remove_dir_all(&root).unwrap();
 }
