@@ -10,10 +10,10 @@
 //!
 //! In your own program, `umask` needs the feature `process` of `rustix`.
 
-use lendir::rustix::fs::{self, CWD, FileType, Mode, SeekFrom, Stat, fstat, openat, seek};
+use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, fstat, openat, seek};
 use lendir::rustix::io::Errno;
 use lendir::rustix::process::umask;
-use lendir::{Dir, Entry, Error, Listing, OFlags, WalkDirs};
+use lendir::{Dir, Entry, Error, FileType, Listing, OFlags, WalkDirs};
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::fs::File;
@@ -107,8 +107,8 @@ fn copy_dir(
     root_id: (u64, u64),
     listing: &mut Listing,
 ) {
-    *copy.state_mut() = match original.stat() {
-        Ok(stat) => mode(&stat),
+    *copy.state_mut() = match original.metadata() {
+        Ok(metadata) => mode(metadata.mode(), true),
         Err(error) => {
             complain(error);
             Mode::RWXU // not its parent's mode
@@ -131,20 +131,18 @@ fn copy_dir(
 }
 
 /// Returns the permissions. A directory keeps its set-group-ID bit, which hands down its group.
-fn mode(stat: &Stat) -> Mode {
-    let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+fn mode(mode: u32, is_dir: bool) -> Mode {
     let special = if is_dir { Mode::SVTX | Mode::SGID } else { Mode::SVTX };
-    Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO | special)
+    Mode::from_raw_mode(mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO | special)
 }
 
 /// Copies an entry, without the contents of a directory. Returns `true` if it is a directory to
 /// enter.
 fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Result<bool, Error> {
-    let (name, stat) = (entry.name_cstr(), entry.stat()?);
+    let (name, metadata) = (entry.name_cstr(), entry.metadata()?);
     let wrap = |errno: Errno| to.wrap_error_at(entry.name(), errno);
-    let file_type = FileType::from_raw_mode(stat.st_mode);
-    match file_type {
-        FileType::Directory if (stat.st_dev, stat.st_ino) == root_id => return Ok(false),
+    match metadata.file_type() {
+        FileType::Directory if (metadata.dev(), metadata.ino()) == root_id => return Ok(false),
         FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(wrap)?,
         FileType::Symlink => {
             fs::symlinkat(&entry.read_link()?, to.fd(), name).map_err(wrap)?;
@@ -159,12 +157,12 @@ fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Res
                 StorageFull | QuotaExceeded | FileTooLarge => to.wrap_error_at(entry.name(), error),
                 _ => entry.wrap_error(error),
             })?;
-            let stat = fstat(&file).map_err(|errno| entry.wrap_error(errno))?;
-            fs::fchmod(&made, mode(&stat)).map_err(wrap)?;
+            let found = file.metadata().map_err(|error| entry.wrap_error(error))?;
+            fs::fchmod(&made, mode(found.mode(), false)).map_err(wrap)?;
         }
         _ => return Err(entry.wrap_error(io::ErrorKind::Unsupported)),
     }
-    Ok(file_type.is_dir())
+    Ok(metadata.is_dir())
 }
 
 /// Copies the data of a file without its holes.

@@ -156,7 +156,9 @@ impl Rm {
             while let Some(mut dir) = worker.next_or_report(|error| self.report_error(&error)) {
                 if dir.is_second_visit() {
                     self.leave(&dir);
-                } else if dir.depth() > 0 || dir.stat().is_ok_and(|opened| id(&opened) == found) {
+                } else if dir.depth() > 0
+                    || dir.metadata().is_ok_and(|it| (it.dev(), it.ino()) == found)
+                {
                     self.enter(&mut dir);
                 } else {
                     self.report(dir.path(), Errno::NOENT);

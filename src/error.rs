@@ -160,8 +160,8 @@ impl Error {
     /// ```
     /// let mut processes = lendir::read_dir("/proc")?;
     /// while let Some(process) = processes.find(|entry| entry.numeric_name().is_some())? {
-    ///     match process.stat() {
-    ///         Ok(stat) => println!("{} {:?}", stat.st_uid, process.file_name()),
+    ///     match process.metadata() {
+    ///         Ok(metadata) => println!("{} {:?}", metadata.uid(), process.file_name()),
     ///         Err(error) if error.is_gone() => {} // the process has ended since it was listed
     ///         Err(error) => eprintln!("{error}"),
     ///     }

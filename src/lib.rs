@@ -189,7 +189,7 @@
 //! ## Why does fakeroot not work?
 //!
 //! Like `rustix`, lendir makes system calls without the C library, and so without any `LD_PRELOAD`
-//! tool: [`Entry::stat`] returns the real owner of a file. That changes as soon as one crate of
+//! tool: [`Entry::metadata`] has the real owner of a file. That changes as soon as one crate of
 //! your program enables rustix's feature `use-libc`, because Cargo unifies features.
 //! `MemorySanitizer` does not see these calls either: it takes what the kernel wrote for
 //! uninitialised memory.
@@ -244,7 +244,7 @@ pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs}
 
 pub use rustix;
 #[doc(no_inline)]
-pub use rustix::fs::{OFlags, Stat, Statx, StatxFlags};
+pub use rustix::fs::OFlags;
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]

@@ -8,7 +8,7 @@ use crate::file_system::FileSystem;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDirEntry, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::DecInt;
 use std::cell::Cell;
@@ -29,7 +29,7 @@ use std::{io, str};
 ///
 /// fn line(entry: &Entry<'_>) -> Result<String, Error> {
 ///     let mark = if entry.file_type()?.is_dir() { "/" } else { "" };
-///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
+///     Ok(format!("{:8} {}{mark}", entry.metadata()?.len(), entry.name().escape_ascii()))
 /// }
 ///
 /// let mut dir = lendir::read_dir("/sys/class")?;
@@ -44,11 +44,11 @@ use std::{io, str};
 /// ```
 ///
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
-/// nothing. Everything else asks the kernel, mostly by one system call: [`stat`](Self::stat),
-/// [`read_link`](Self::read_link), [`open`](Self::open) and, unless the reader [has asked
-/// already](crate::WalkOptions::metadata), [`statx`](Self::statx). These act on the name in the
-/// open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of
-/// the entry into their errors.
+/// nothing. Everything else asks the kernel, mostly by one system call:
+/// [`metadata`](Self::metadata), unless the reader [has fetched it](crate::WalkOptions::metadata),
+/// [`read_link`](Self::read_link) and [`open`](Self::open). These act on the name in the open
+/// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
+/// entry into their errors.
 ///
 /// The reader lends the entry until the next call to its `next`. An entry stays on its thread: to
 /// work elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
@@ -253,12 +253,11 @@ impl<'a> Entry<'a> {
     ///
     /// On most file systems the listing has the type, and nothing is asked. At a mount point it is
     /// the type of what is covered: a device that is mounted over a file, as in containers, still
-    /// counts as a file. [`stat`](Self::stat) sees the device.
+    /// counts as a file. [`metadata`](Self::metadata) sees the device.
     ///
     /// # Errors
     ///
-    /// None if the listing has the type. Otherwise the errors of [`stat`](Self::stat), which this
-    /// method calls.
+    /// None if the listing has the type. Otherwise the errors of [`metadata`](Self::metadata).
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -283,12 +282,15 @@ impl<'a> Entry<'a> {
     /// the loop, without an error. Read [`openat(fd, ".")`](crate::openat) instead.
     ///
     /// ```
-    /// use lendir::rustix::fs::{AtFlags, Stat, statat};
+    /// use rustix::fs::{AtFlags, StatxFlags, statx};
     ///
-    /// /// Queries the file that a symbolic link points to.
-    /// fn stat_target(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
-    ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
-    ///     stat.map_err(|errno| entry.wrap_error(errno))
+    /// /// Queries the number of the mount, which `Metadata` lacks.
+    /// fn mount(entry: &lendir::Entry<'_>) -> Result<u64, lendir::Error> {
+    ///     let (dir, name) = (entry.dir_fd(), entry.name_cstr());
+    ///     match statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID) {
+    ///         Ok(found) => Ok(found.stx_mnt_id),
+    ///         Err(errno) => Err(entry.wrap_error(errno)),
+    ///     }
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
@@ -342,92 +344,6 @@ impl<'a> Entry<'a> {
         };
         self.note_type(metadata.file_type());
         Ok(metadata)
-    }
-
-    /// Queries the metadata of the entry itself. These fields are used most:
-    ///
-    /// | field | type | |
-    /// |---|---|---|
-    /// | `st_size` | `i64` | length in bytes |
-    /// | `st_blocks` | `i64` | disk space, always in units of 512 bytes: what `du` adds up |
-    /// | `st_mtime` | `i64` | last change of the contents, in seconds since 1970 |
-    /// | `st_mode` | `u32` | `st_mode & 0o7777` are the permissions; the rest is the type |
-    /// | `st_uid`, `st_gid` | `u32` | owner and group |
-    /// | `st_nlink` | `u64` | number of names (hard links) |
-    ///
-    /// The types are for x86-64; some differ elsewhere. `st_mtime_nsec` has the nanoseconds, and
-    /// `FileType::from_raw_mode` makes a type of `st_mode`. Two names with equal `st_dev` and
-    /// `st_ino` are the same file.
-    ///
-    /// ```
-    /// let mut bytes = 0;
-    /// let mut dir = lendir::read_dir("src")?;
-    /// while let Some(entry) = dir.next()? {
-    ///     match entry.stat() {
-    ///         Ok(stat) => bytes += stat.st_size,
-    ///         Err(error) if error.is_gone() => {} // removed since it was listed
-    ///         Err(error) => return Err(error),
-    ///     }
-    /// }
-    /// # assert!(bytes > 0);
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// A symbolic link is not followed, nor is an automount point mounted. At a mount point, which
-    /// can also be a file, you see what is mounted there, so `st_ino` usually differs from
-    /// [`ino`](Self::ino). For a [`std::fs::Metadata`], call
-    /// `File::from(entry.open(OFlags::PATH)?).metadata()`.
-    ///
-    /// A walk believes the answer, and does not try to enter what turns out not to be a directory.
-    /// If the query fails, the walk still tries, and reports its own errors.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [fstatat(2)]:
-    ///
-    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: you have no permission to search the directory.
-    ///
-    /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
-    #[doc(alias("metadata", "fstatat", "size", "len", "permissions", "uid", "nlink"))]
-    #[doc(alias("mtime", "modified"))]
-    pub fn stat(&self) -> Result<Stat, Error> {
-        let stat = self.call(|dir, name| rustix::fs::statat(dir, name, NOT_BEYOND))?;
-        self.note_type(FileType::from_mode(stat.st_mode));
-        Ok(stat)
-    }
-
-    /// Queries the fields of the metadata that `mask` selects, among them some that
-    /// [`stat`](Self::stat) lacks, such as the birth time and the mount.
-    ///
-    /// ```
-    /// use lendir::StatxFlags;
-    ///
-    /// let mut dir = lendir::read_dir("src")?;
-    /// let entry = dir.next()?.expect("a module");
-    /// let statx = entry.statx(StatxFlags::BTIME)?;
-    /// if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::BTIME) {
-    ///     println!("born {} s after 1970", statx.stx_btime.tv_sec);
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// `stx_attributes` is always filled in, whatever the `mask`.
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
-    ///
-    /// # Performance
-    ///
-    /// On a network file system, a smaller `mask` can save a request to the server.
-    #[doc(alias("btime", "created", "size"))]
-    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        let statx = self.call(|dir, name| rustix::fs::statx(dir, name, NOT_BEYOND, mask))?;
-        if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
-            self.note_type(FileType::from_mode(statx.stx_mode.into()));
-        }
-        Ok(statx)
     }
 
     /// Reads where the symbolic link points to, whatever the length of its target.
@@ -675,7 +591,8 @@ impl<'a> Entry<'a> {
 
     /// Returns the inode number in the listing (`d_ino`), which can be 0.
     ///
-    /// It does not identify a file: compare `st_dev` and `st_ino` of [`stat`](Self::stat) for that.
+    /// It does not identify a file: compare `dev` and `ino` of the [`metadata`](Self::metadata) for
+    /// that.
     /// At a mount point it is the number of what is covered. On an overlay it can differ from
     /// `st_ino`. There, and beside btrfs subvolumes, two entries of one directory can have numbers
     /// from different devices.

@@ -346,11 +346,11 @@ impl Walk {
     /// If the closure returns a `Result`, flatten the nested results:
     ///
     /// ```
-    /// let sizes = lendir::walk("src")?.filter_map(|entry| match entry.stat() {
+    /// let sizes = lendir::walk("src")?.filter_map(|entry| match entry.metadata() {
     ///     Err(error) if error.is_gone() => None, // removed since it was listed
-    ///     stat => Some(stat.map(|stat| stat.st_size)),
+    ///     metadata => Some(metadata.map(|metadata| metadata.len())),
     /// });
-    /// let bytes: i64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
+    /// let bytes: u64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
     /// # assert!(bytes > 100_000);
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -822,7 +822,7 @@ impl WalkOptions {
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
         /// let mut walk = lendir::Walk::options().open_all(roots);
         /// let mut errors = 0;
-        /// while let Some(_) = walk.next_or_report(|_| errors += 1) {}
+        /// while walk.next_or_report(|_| errors += 1).is_some() {}
         /// assert_eq!(errors, 1);
         /// ```
         open_all,
@@ -1014,7 +1014,7 @@ mod tests {
         create_dir_all(made.path().join("d/".repeat(DEPTH))).unwrap();
         let mut walk = crate::walk(made.path()).unwrap();
         let (mut entries, mut errors) = (0, 0);
-        while let Some(_) = walk.next_or_report(|_| errors += 1) {
+        while walk.next_or_report(|_| errors += 1).is_some() {
             entries += 1;
             walk.cursor.stack.top_mut().remaining.rest = Rest::Error(Errno::IO);
             assert_eq!(walk.listing.len(), 1, "at depth {entries}");

@@ -14,7 +14,7 @@ use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx, unlinkat};
+use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -400,30 +400,6 @@ impl<'a, S> Dir<'a, S> {
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     pub fn metadata(&self) -> Result<Metadata, Error> {
         Metadata::query(self.fd(), c"", AtFlags::EMPTY_PATH).map_err(|errno| self.wrap_error(errno))
-    }
-
-    /// Queries the metadata of this directory, such as its owner, mode and times: see
-    /// [`Entry::stat`](crate::Entry::stat) for the fields.
-    ///
-    /// # Errors
-    ///
-    /// The error of [fstat(2)], with the path. A server can answer anything, such as `EIO` or
-    /// `ESTALE`.
-    ///
-    /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
-    pub fn stat(&self) -> Result<Stat, Error> {
-        retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
-    }
-
-    /// Queries the metadata of this directory that `mask` selects: see
-    /// [`Entry::statx`](crate::Entry::statx).
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
-    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask))
-            .map_err(|errno| self.wrap_error(errno))
     }
 
     /// Turns the error of your own call into an [`Error`] with this directory's

@@ -75,7 +75,7 @@ impl<'a> DirEntry<'a> {
     ///
     /// A link to a file, or to nothing, is not an error, and one to another mount is not entered
     /// under [`same_mount`](crate::WalkOptions::same_mount). [`file_type`](Entry::file_type) and
-    /// [`stat`](Entry::stat) still describe the link itself. If the entry is not a link, `follow`
+    /// [`metadata`](Entry::metadata) still describe the link itself. If the entry is not a link, `follow`
     /// only cancels an earlier [`skip_subtree`](Self::skip_subtree).
     ///
     /// **Below a followed link, the walk can leave its tree.** Any process that can change the link

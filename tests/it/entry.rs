@@ -5,7 +5,7 @@ use crate::support::machine::{skip, watchdog};
 use crate::support::process;
 use crate::support::scan::type_of_mode;
 use crate::support::scratch::Scratch;
-use lendir::rustix::fs::{CWD, FileType, Mode, StatxFlags, fstat, mknodat};
+use lendir::rustix::fs::{CWD, FileType, Mode, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, Listing, Metadata, OFlags, Walk};
 use rustix::process::setsid;
@@ -61,8 +61,6 @@ fn queries_describe_the_entry_itself() {
 
 /// Returns all that an entry answers, whatever yields it.
 fn answers(entry: &Entry<'_>) -> String {
-    let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
-    assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (stat.st_ino, stat.st_mode));
     assert_eq!([entry.file_name().as_bytes(), entry.name_cstr().to_bytes()], [entry.name(); 2]);
     let errno = |error: Error| error.raw_os_error();
     format!(
@@ -72,7 +70,7 @@ fn answers(entry: &Entry<'_>) -> String {
         entry.d_type(),
         entry.file_type().unwrap(),
         (entry.ino(), entry.cookie()),
-        stat.st_mode,
+        entry.metadata().unwrap().mode(),
         fstat(entry.dir_fd()).unwrap().st_ino,
         entry.read_link().map_err(errno),
         entry.open(OFlags::PATH).map(|fd| fstat(fd).unwrap().st_ino).map_err(errno),
@@ -224,11 +222,9 @@ fn open_file_waits_for_a_lease() {
 }
 
 /// Returns the error of each call that can fail, for an entry that is gone.
-fn errors(entry: &Entry<'_>) -> [Error; 6] {
-    let mask = StatxFlags::BASIC_STATS;
+fn errors(entry: &Entry<'_>) -> [Error; 5] {
     [
-        entry.stat().err(),
-        entry.statx(mask).err(),
+        entry.metadata().err(),
         entry.open(OFlags::RDONLY).err(),
         entry.read_link().err(),
         entry.remove_file().err(),

@@ -84,7 +84,7 @@ fn name_some(dir: &mut Dir<'_>, names: &[&str], listing: &mut Listing, seed: u64
             call => match dir.next().unwrap() {
                 Some(entry) if call < 8 => entry.follow(),
                 Some(entry) if call < 13 => entry.skip_subtree(),
-                Some(entry) if call < 16 => drop(entry.stat().unwrap()),
+                Some(entry) if call < 16 => drop(entry.metadata().unwrap()),
                 _ => {}
             },
         }

@@ -9,7 +9,7 @@ use libc::{
     SYS_openat, SYS_readlinkat, SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
-use rustix::fs::{RawDir, SeekFrom, StatxFlags, seek};
+use rustix::fs::{RawDir, SeekFrom, seek};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::mem::MaybeUninit;
@@ -240,15 +240,8 @@ type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 /// operation.
 #[test]
 fn other_failed_calls_return_their_error() {
-    const CALLS: [c_long; 7] = [
-        SYS_openat,
-        SYS_fstatfs,
-        SYS_lseek,
-        SYS_newfstatat,
-        SYS_statx,
-        SYS_readlinkat,
-        SYS_getdents64,
-    ];
+    const CALLS: [c_long; 6] =
+        [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_readlinkat, SYS_getdents64];
     trapped("faults::other_failed_calls_return_their_error", &CALLS, |scratch| {
         let crowd = Crowd::new(scratch);
         let path = crowd.path;
@@ -265,9 +258,7 @@ fn other_failed_calls_return_their_error() {
             .find(|entry| entry.name() == b"root")
             .unwrap()
             .expect("/proc/self has no `root`");
-        // If the first one fails, rustix checks whether the kernel has `statx`.
-        entry.statx(StatxFlags::INO).unwrap();
-        let mut table: [(&str, c_long, Operation<'_>); 11] = [
+        let mut table: [(&str, c_long, Operation<'_>); 9] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || {
                 lendir::openat(&parent, name.as_encoded_bytes()).map(drop)
@@ -276,8 +267,6 @@ fn other_failed_calls_return_their_error() {
             ("Entries::seek", SYS_lseek, &mut || Entries::new(dir.as_fd(), &mut buffer).seek(0)),
             ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop)),
             ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind()),
-            ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop)),
-            ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop)),
             ("Entry::read_link", SYS_readlinkat, &mut || link.read_link().map(drop)),
             ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop)),
             ("Entry::file_type", SYS_newfstatat, &mut || {

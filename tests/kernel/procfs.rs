@@ -146,7 +146,7 @@ fn gone_counts_a_removed_cgroup() {
             let error = entry.wrap_error(file.read(&mut [0; 8]).unwrap_err());
             assert_eq!(errno(&error), ENODEV);
             assert!(error.is_gone(), "{error}");
-            let errors = [entry.stat().unwrap_err(), entry.open(OFlags::RDONLY).unwrap_err()];
+            let errors = [entry.metadata().unwrap_err(), entry.open(OFlags::RDONLY).unwrap_err()];
             assert!(errors.iter().all(Error::is_gone), "{errors:?}");
         },
     );

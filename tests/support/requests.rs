@@ -3,9 +3,7 @@
 use super::scan::{self, Found};
 use super::tree::Random;
 use super::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{
-    Dir, Entry, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs, WalkEntry, Worker,
-};
+use lendir::{Dir, Entry, Error, FileType, Listing, Order, Walk, WalkDirs, WalkEntry, Worker};
 use rustix::fs::{AtFlags, fstat, statat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -21,8 +19,7 @@ pub enum Request {
     SkipRest,
     Follow,
     /// Queries, which are no requests.
-    Stat,
-    Statx,
+    Metadata,
     FileType,
 }
 
@@ -87,7 +84,7 @@ impl Requests {
     }
 
     fn at(&self, path: &Path) -> Vec<Request> {
-        use Request::{FileType, Follow, SkipRest, SkipSubtree, Stat, Statx};
+        use Request::{FileType, Follow, Metadata, SkipRest, SkipSubtree};
         let name = path.file_name().map_or(&b""[..], OsStr::as_bytes);
         match self.about {
             About::Follow => vec![Follow],
@@ -96,7 +93,7 @@ impl Requests {
             About::Random(seed) => {
                 let mut random = Random::of(&(seed, path));
                 let count = random.below(8).saturating_sub(4);
-                let all = [SkipSubtree, SkipRest, Follow, Follow, Stat, Statx, FileType];
+                let all = [SkipSubtree, SkipRest, Follow, Follow, Metadata, Metadata, FileType];
                 (0..count).map(|_| all[random.below(all.len())]).collect()
             }
         }
@@ -136,8 +133,7 @@ impl Request {
     /// Queries an entry.
     fn ask(self, entry: &Entry<'_>) {
         match self {
-            Self::Stat => drop(entry.stat().unwrap()),
-            Self::Statx => drop(entry.statx(StatxFlags::BASIC_STATS)), // may fail by a trap
+            Self::Metadata => drop(entry.metadata().unwrap()),
             _ => drop(entry.file_type().unwrap()),
         }
     }
