@@ -144,7 +144,7 @@ fn one_thread_grows_the_table_of_descriptors() {
 
     for (dir, growths) in [("flat", 0), ("deep", 1)] {
         let mut strace = Command::new("strace");
-        strace.args(["-f", "-qq", "-e", "trace=fcntl,?fcntl64"]).arg(example("find").get_program());
+        strace.args(["-f", "-qq", "-e", "trace=fcntl,?fcntl64"]).arg(example("du").get_program());
         strace.args(["-j", "16", dir]).current_dir(tree.path()).env_remove("LD_LIBRARY_PATH");
         let log = String::from_utf8(run(&mut strace).stderr).unwrap();
         assert_eq!(log.lines().filter(is_growth).count(), growths, "{log}");
