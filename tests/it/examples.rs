@@ -1,22 +1,16 @@
 //! Runs the examples, except `rm`, which has a module of its own.
 
-use crate::fixture::{
-    example, in_mount_namespace, mixed, run, run_into, run_on_terminal, run_unprivileged,
-};
+use crate::fixture::{example, in_mount_namespace, mixed, run, run_into, run_unprivileged};
 use crate::machine::{can_trace, skip, watchdog};
 use crate::strace::{Stepped, swap_after_each_call};
 use crate::support::process::Process;
-use crate::support::scratch::Scratch;
 use crate::support::tree::{Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
-use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// Answers of containers' filters to a call that they do not know.
 pub const STATX_REFUSED: [&str; 2] = ["inject=statx:error=ENOSYS", "inject=statx:error=EPERM"];
@@ -65,7 +59,6 @@ fn example_names_its_usage() {
         ("grep", &[], "usage: grep TEXT [PATH]..."),
         ("manifest", &["-j", "x", "."], "-j needs a number"),
         ("rm", &["-r", "missing", "-f"], "usage: rm [-r] [-j N] PATH..."),
-        ("watch_pids", &["1e300"], "usage: watch_pids [SECONDS]"),
     ] {
         let output = run(example(name).args(args));
         let status = if name == "compare" { 2 } else { 1 };
@@ -90,16 +83,9 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         ("compare", &["a", "b"][..], 1, 0),
         ("count", &["a"], 0, 0),
         ("du", &["-j", "4", "/sys/bus", "/sys/class"], 0, 0),
-        ("du", &["missing", "a"], 1, 1),
         ("find", &["-j", "2", "/sys/bus"], 0, 0),
         ("find", &["missing", "a"], 1, 1),
-        ("grep", &["text", "a/d"], 0, 0),
-        ("grep", &["text", "a"], 0, 0),
-        ("grep", &["text", "missing", "a"], 1, 1),
-        ("manifest", &["a"], 0, 0),
-        ("pids", &[], 0, 0),
         ("sorted", &["a"], 0, 0),
-        ("watch_pids", &[], 0, 0),
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -114,65 +100,6 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         let errors = String::from_utf8(output.stderr).unwrap();
         let full = format!("{name}: No space left on device (os error 28)");
         assert_eq!(errors.lines().last(), Some(&*full));
-    }
-}
-
-/// An error that cannot be printed is one all the same, and so is an argument that is not UTF-8.
-#[test]
-fn error_is_no_panic_even_if_it_is_not_printed() {
-    let tree = Tree::of(&[]);
-    for name in
-        ["compare", "copy", "count", "du", "find", "manifest", "pids", "rm", "sorted", "watch_pids"]
-    {
-        let mut command = example(name);
-        command.current_dir(tree.path()).arg(OsStr::from_bytes(b"\xff"));
-        command.stderr(File::options().write(true).open("/dev/full").unwrap());
-        let status = if name == "compare" { 2 } else { 1 };
-        assert_eq!(command.status().unwrap().code(), Some(status), "{name}");
-    }
-}
-
-#[test]
-fn terminal_gets_escaped_names() {
-    let tree = Tree::of(&["new\nline/", "empty/"]);
-    let name = "\x1b[31mred\u{9b}\u{202e}";
-    fs::write(tree.path().join("new\nline").join(name), "\t\"text\"\x1b[0m\u{feff}\u{3164}ü\n")
-        .unwrap();
-    for (name, args, text) in [
-        (
-            "find",
-            &["new\nline", "miss\x1b\u{200b}ing"][..],
-            "\"new\\nline\"\r\n\"new\\nline/\\u{1b}[31mred\\u{9b}\\u{202e}\"\r\n",
-        ),
-        (
-            "grep",
-            &["text", "new\nline", "miss\x1b\u{200b}ing"],
-            "\"text\"\\u{1b}[0m\\u{feff}\\u{3164}ü\r\n",
-        ),
-        ("du", &["-s", "new\nline", "miss\x1b\u{200b}ing"], "\"new\\nline\"\r\n"),
-        ("rm", &["miss\x1b\u{200b}ing"], ""),
-    ] {
-        let mut command = example(name);
-        command.current_dir(tree.path()).args(args);
-        let Some((shown, errors)) = run_on_terminal(command) else {
-            return skip("terminal_gets_escaped_names", "pseudo-terminals");
-        };
-        assert!(shown.ends_with(text), "{name}: {shown:?}");
-        let missing = r"miss\u{1b}\u{200b}ing: No such file or directory (os error 2)";
-        assert_eq!(errors, format!("{name}: {missing}\n"));
-    }
-    for (name, args, text) in [
-        ("sorted", &["new\nline"][..], r#""\u{1b}[31mred\u{9b}\u{202e}""#),
-        ("compare", &["new\nline", "empty"], r#"only left: "\u{1b}[31mred\u{9b}\u{202e}""#),
-        (
-            "manifest",
-            &["new\nline"],
-            r#"d80bffb25713f3d8  "new\nline/\u{1b}[31mred\u{9b}\u{202e}""#,
-        ),
-    ] {
-        let mut command = example(name);
-        command.current_dir(tree.path()).args(args);
-        assert_eq!(run_on_terminal(command), Some((format!("{text}\r\n"), String::new())));
     }
 }
 
@@ -235,37 +162,6 @@ fn find_prints_whole_lines() {
     }
 }
 
-#[test]
-fn grep_prints_lines_that_contain_the_text() {
-    let tree = Tree::on_disk(|at| {
-        make(at, &["a/b/"]);
-        fs::write(at.join("a/text"), "one\ntwo two\nthree and one").unwrap();
-        fs::write(at.join("a/b/bytes"), b"\xff one\n\xfe\n\ntw\xc3\n").unwrap();
-        fs::write(at.join("a/b/binary"), "one\0two\n").unwrap();
-        // One thread walks this directory, and several threads search its files.
-        (0..200).for_each(|number| {
-            fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap();
-        });
-        symlink("a/text", at.join("link")).unwrap();
-        symlink("../text", at.join("a/b/link")).unwrap();
-    });
-    let number = |number: i32| format!("a/b/{number}:{number}");
-    let with_3: Vec<_> =
-        (0..200).filter(|number| number.to_string().contains('3')).map(number).collect();
-    check("grep", tree.path(), &["3", "a/b"], &with_3, 0);
-    check("grep", tree.path(), &["two two"], &["./a/text:two two"], 0);
-    check(
-        "grep",
-        tree.path(),
-        &["and one", "link", "a"],
-        &["link:three and one", "a/text:three and one"],
-        0,
-    );
-    check("grep", tree.path(), &["nowhere"], &[""; 0], 0);
-    let (found, ..) = outcome(example("grep"), tree.path(), &["one"]);
-    assert_eq!(found, [r"./a/b/bytes:\xff one\n", r"./a/text:one\n", r"./a/text:three and one\n"]);
-}
-
 /// A file with several hard links counts once, and so does a directory that two arguments name.
 /// Symbolic links are not followed.
 #[test]
@@ -309,53 +205,6 @@ fn du_adds_up_the_subtree() {
     let below = [line(&all[..3], "a/b/c"), line(&all[..5], "a/b"), a];
     fs::remove_file(tree.path().join("a/b/c/again")).unwrap();
     check("du", tree.path(), &["a"], &below, 0);
-}
-
-/// `pids` lists the processes in the order of the directory. It omits its own process, which `self`
-/// names: here, 30. It reports a PROC that is no procfs, and goes on.
-#[test]
-fn pids_lists_processes() {
-    let tree = Tree::of(&["6/", "sys/", "08/", "5/", "9"]); // 6 has no `comm`: it has ended
-    for (pid, name) in [
-        ("7", &b"one\n"[..]),
-        ("1", b"a one\n"),
-        ("4294967295", b"a\tb\x1b\n\n"),
-        ("2", b"\xff\xc2\x9b\xe2\x81\xa6"), // an invalid byte, CSI, U+2066
-        ("30", b"two\n"),
-    ] {
-        make(tree.path(), &[format!("{pid}/")]);
-        fs::write(tree.path().join(pid).join("comm"), name).unwrap();
-    }
-    mkfifoat(CWD, tree.path().join("5/comm"), Mode::RWXU).unwrap(); // no process writes to it
-    symlink("30", tree.path().join("self")).unwrap();
-    let lines = ["7 one", "1 a one", r"4294967295 a\tb\u{1b}\n", r"2 \xff\u{9b}\u{2066}"];
-    check("pids", tree.path(), &["."], &lines, 2);
-}
-
-#[test]
-fn watch_pids_reports_processes() {
-    let _watchdog = watchdog();
-    let dir = Scratch::new();
-    let path = dir.path().join("a\tb\nc\x1b\x7f");
-    symlink("/bin/sh", &path).unwrap();
-    // A subshell begins with the name of its shell.
-    let mut shell = Command::new(path);
-    shell.arg0("sh").args(["-c", "read start; (read stop); :"]).stdin(Stdio::piped());
-    let mut shell = Process::start(&mut shell);
-
-    let mut watch = Process::start(example("watch_pids").arg("0.02").stdout(Stdio::piped()));
-    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let first = lines.next().unwrap();
-    assert!(first.starts_with("watching ") && first.ends_with(" processes"), "{first}");
-    let mut stdin = shell.0.stdin.take().unwrap();
-    stdin.write_all(b"start\n").unwrap();
-    let appeared = lines
-        .find(|line| line.starts_with("+ ") && line.ends_with(r" a\tb\nc\u{1b}\u{7f}"))
-        .unwrap();
-    drop(stdin);
-    let vanished = format!("- {}", appeared.split(' ').nth(1).unwrap());
-    assert!(lines.any(|line| line == vanished));
-    assert!(shell.0.wait().unwrap().success());
 }
 
 /// Runs `name` as a user without privileges, and returns its exit status and the lines of both
@@ -505,31 +354,13 @@ fn interrupted_or_refused_call_loses_nothing() {
     let interrupted = ["-P", file.to_str().unwrap(), "-e", "inject=read:error=EINTR:when=1"];
     let refused = ["-e", "inject=clone,clone3:error=EAGAIN"];
     for faults in [&interrupted[..], &refused] {
-        for (name, args, lines) in [
-            ("compare", &["a", "b"][..], ""),
-            ("find", &["-j", "4", "a"], "a\na/file\n"),
-            ("grep", &["text", "a"], "a/file:text\n"),
-            ("manifest", &["a"], "6baca648789c851c  a/file\n"),
-        ] {
+        for (name, args, lines) in
+            [("compare", &["a", "b"][..], ""), ("find", &["-j", "4", "a"], "a\na/file\n")]
+        {
             let expected = (Some(0), lines.into(), String::new());
             assert_eq!(run_with_faults(name, args, &tree, faults), expected, "{name}");
         }
     }
-}
-
-/// A file system may return any number of blocks: here, it is the greatest one for two files.
-#[test]
-fn du_adds_up_absurd_numbers() {
-    if !can_trace("du_adds_up_absurd_numbers") {
-        return;
-    }
-    // A `struct statx` up to `stx_blocks`, of a file with one link.
-    let statx = "ff0f0000001000000000000000000000010000000000000000000000a4810000";
-    let statx = format!("{statx}01000000000000000100000000000000ffffffffffffffff");
-    let inject = format!("inject=statx:poke_exit=@arg5={statx}:when=2+");
-    let tree = Tree::of(&["a/b", "a/c"]);
-    let outcome = run_with_faults("du", &["-j", "1", "a"], &tree, &["-e", &inject]);
-    assert_eq!(outcome, (Some(0), "9223372036854775808\ta\n".into(), String::new()));
 }
 
 /// Runs a program in a shell that has these limits.
@@ -538,45 +369,6 @@ pub fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).arg(example(name).get_program()).args(args).current_dir(dir);
     run(&mut shell)
-}
-
-/// The files that are open at once do not exceed the limit, whatever the number of threads.
-#[test]
-fn manifest_has_all_files_at_few_descriptors() {
-    let files = (0..2000).map(|file| format!("{}/{file}", file % 20)).collect::<Vec<_>>();
-    let tree = Tree::new(|at| make(at, &files));
-    let expected = outputs("manifest", tree.path(), &["."]).1;
-    for threads in ["0", "8", "64", &usize::MAX.to_string()] {
-        let output = limited("ulimit -n 100", "manifest", tree.path(), &["-j", threads, "."]);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{threads}");
-        assert!(output.stdout == expected.as_bytes(), "{threads}");
-    }
-}
-
-/// A line in the middle of which a chunk ends is whole. A hole without a newline takes no memory.
-#[test]
-fn grep_bounds_lines_and_finds_binary_files() {
-    let tree = Tree::on_disk(|at| {
-        let mut hole = File::create(at.join("hole")).unwrap();
-        hole.write_all(&b"a needle\n".repeat(4000)).unwrap();
-        hole.set_len(1 << 40).unwrap();
-        fs::write(at.join("long"), "needle".repeat(1 << 18)).unwrap();
-        fs::write(at.join("whole"), "x".repeat(32_765) + "needle\nneedle").unwrap();
-    });
-    let output = limited("ulimit -v 2000000", "grep", tree.path(), &["needle"]);
-    let mut lines = sorted(String::from_utf8(output.stdout).unwrap().lines().map(Into::into));
-    lines.dedup();
-    let whole =
-        ["x".repeat(32_765) + "needle", "needle".into()].map(|line| format!("./whole:{line}"));
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        (lines, &*errors),
-        (
-            [&["./hole:a needle".into()][..], &sorted(whole)].concat(),
-            "grep: ./long: a line is too long\n"
-        )
-    );
 }
 
 /// If the original of a directory cannot be opened, the copy keeps the mode 0700 that `copy` made
@@ -757,35 +549,5 @@ fn compare_reports_unreadable_entries_as_errors() {
             errors.lines().all(|line| line.starts_with("compare: ") && line.contains(locked)),
             "{errors}"
         );
-    }
-}
-
-#[test]
-fn manifest_is_in_order_for_any_number_of_threads() {
-    let tree = Tree::new(|at| {
-        make(at, &["a/", "b.c", "b/c/", "empty/"]);
-        symlink("a", at.join("link")).unwrap();
-        for number in 0..300 {
-            fs::write(at.join(format!("a/{number}")), "x".repeat(number * 20)).unwrap();
-        }
-        fs::write(at.join("b/c/large"), vec![7; 1 << 20]).unwrap();
-        fs::write(at.join("hello"), "hello").unwrap();
-        make(at, &["x\ny", r"y\x", "z\rx"]);
-    });
-    let (status, expected, errors) = outputs("manifest", tree.path(), &["."]);
-    assert_eq!((status, &*errors), (Some(0), ""));
-    let paths: Vec<_> = expected.lines().map(|line| line.split_once("  ").unwrap().1).collect();
-    assert!(paths.is_sorted() && paths.len() == 306, "{paths:?}");
-    assert!(
-        expected.contains("a430d84680aabd0b  ./hello\n")
-            && expected.contains("\ncbf29ce484222325  ./b.c\n")
-            && expected.contains("\n\\cbf29ce484222325  ./x\\ny\n")
-            && expected.contains("\n\\cbf29ce484222325  ./y\\\\x\n")
-            && expected.contains("\n\\cbf29ce484222325  ./z\\rx\n"),
-        "{expected}"
-    );
-    for threads in ["1", "2", "7"] {
-        let lines = outputs("manifest", tree.path(), &["-j", threads, "."]).1;
-        assert!(lines == expected, "{threads} threads");
     }
 }

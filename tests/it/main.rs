@@ -24,7 +24,6 @@
 //! of both walks (`support::visits`) and their caller (`support::requests`). A test that mounts,
 //! injects faults or needs a hostile file system belongs in `tests/kernel`.
 
-mod auto_traits;
 mod budgets;
 mod clone_panics;
 mod contract;

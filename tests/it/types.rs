@@ -1,30 +1,88 @@
-//! The traits of all public types. Every type is `Unpin`, `Debug` and covariant. What a program may
-//! keep is `Send`, and `Sync` unless it is a walk. An entry and a `Dir` belong to the thread that
-//! walks, and so does a `Worker`: its docs have what does not compile.
+//! The traits of all public types. A private field can take one away, and a program that uses it no
+//! longer compiles then. Every type is `Debug` and covariant.
 
 use crate::support::tree::Tree;
 use lendir::{
-    Buffer, Dir, DirEntry, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order,
-    OwnedEntry, ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
+    Buffer, Dir, DirEntry, Entries, Entry, Error, FileType, ListedEntries, ListedEntry, Listing,
+    Metadata, Order, OwnedEntry, ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions,
+    Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::iter::FusedIterator;
+use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-macro_rules! check {
-    ($holds:ident: $($type:ty),*) => { $($holds::<$type>();)* };
+/// Stands for the type whose traits are asked for.
+struct Of<T: ?Sized>(PhantomData<T>);
+
+/// The answer for a type without the trait. A type with the trait has a method of the same name.
+trait Lacks {
+    fn has(&self) -> bool {
+        false
+    }
+}
+
+impl<T: ?Sized> Lacks for &Of<T> {}
+
+/// Returns whether the type has each of `Send`, `Sync`, `Unpin`, `UnwindSafe` and `RefUnwindSafe`.
+macro_rules! traits {
+    ($type:ty) => {
+        [
+            traits!($type, Send),
+            traits!($type, Sync),
+            traits!($type, Unpin),
+            traits!($type, UnwindSafe),
+            traits!($type, RefUnwindSafe),
+        ]
+    };
+    ($type:ty, $trait:ident) => {{
+        #[allow(dead_code, reason = "a type without the trait does not use it")]
+        trait Has {
+            fn has(&self) -> bool;
+        }
+        impl<T: $trait + Debug> Has for Of<T> {
+            fn has(&self) -> bool {
+                true
+            }
+        }
+        (&Of::<$type>(PhantomData)).has()
+    }};
 }
 
 #[test]
-fn all_are_unpin_and_debug() {
-    fn is_unpin<T: Unpin + Debug>() {}
-    fn is_send<T: Send + Unpin + Debug>() {}
-    fn is_sync<T: Send + Sync + Unpin + Debug>() {}
-    check!(is_unpin: Entry<'_>, DirEntry<'_>, WalkEntry<'_>, Worker<'_>);
-    check!(is_send: Dir<'_>, Walk, WalkDirs);
-    check!(is_sync: Buffer, Entries<'_>, Error, Listing, Order, OwnedEntry, ReadDir, WalkOptions);
-    check!(is_sync: ListedEntry<'_>, ListedEntries<'_>, WalkDirsOptions);
+fn public_types_keep_their_auto_traits() {
+    let all = [
+        ("Buffer", traits!(Buffer)),
+        ("Listing", traits!(Listing)),
+        ("ListedEntry", traits!(ListedEntry<'_>)),
+        ("ListedEntries", traits!(ListedEntries<'_>)),
+        ("Order", traits!(Order)),
+        ("FileType", traits!(FileType)),
+        ("Metadata", traits!(Metadata)),
+        ("OwnedEntry", traits!(OwnedEntry)),
+        ("ReadDir", traits!(ReadDir)),
+        ("WalkOptions", traits!(WalkOptions)),
+        ("WalkDirsOptions", traits!(WalkDirsOptions)),
+    ];
+    for (name, traits) in all {
+        assert_eq!(traits, [true; 5], "{name}");
+    }
+    // `Error` has a `std::io::Error`, and `Entries` a `&mut`. The others note in a `Cell` what the
+    // caller requests.
+    for (name, traits, expected) in [
+        ("Error", traits!(Error), [true, true, true, false, false]),
+        ("Entries", traits!(Entries<'_>), [true, true, true, false, true]),
+        ("Walk", traits!(Walk), [true, false, true, true, false]),
+        ("WalkDirs", traits!(WalkDirs), [true, false, true, true, false]),
+        ("Worker", traits!(Worker<'_>), [false, false, true, true, false]),
+        ("Dir", traits!(Dir<'_>), [true, false, true, false, false]),
+        ("Entry", traits!(Entry<'_>), [false, false, true, false, false]),
+        ("WalkEntry", traits!(WalkEntry<'_>), [false, false, true, false, false]),
+        ("DirEntry", traits!(DirEntry<'_>), [false, false, true, false, false]),
+    ] {
+        assert_eq!(traits, expected, "{name}");
+    }
 }
 
 #[test]
@@ -47,18 +105,10 @@ fn iterators_are_send_and_fused() {
 fn options_are_clone_and_states_need_not_be_sync() {
     fn is_clone<T: Clone>() {}
     fn is_send<T: Send>() {}
-    check!(is_clone: WalkOptions, WalkDirsOptions<String>);
-    check!(is_send: WalkDirs<Cell<u8>>, Dir<'_, Cell<u8>>);
-}
-
-/// `Entries` and `Dir` hold a `&mut`, and an entry of a walk is told to it, so they are not.
-#[test]
-fn types_without_mutable_borrow_are_unwind_safe() {
-    fn holds<T: UnwindSafe>() {}
-    fn holds_shared<T: UnwindSafe + RefUnwindSafe>() {}
-    check!(holds: WalkDirs);
-    check!(holds_shared: Buffer, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
-    check!(holds_shared: WalkOptions, WalkDirsOptions);
+    is_clone::<WalkOptions>();
+    is_clone::<WalkDirsOptions<String>>();
+    is_send::<WalkDirs<Cell<u8>>>();
+    is_send::<Dir<'_, Cell<u8>>>();
 }
 
 #[test]

@@ -5,11 +5,9 @@ use super::machine::skip;
 use super::process::in_thread;
 use super::scratch::Scratch;
 use rustix::fs::{CWD, Mode, mkfifoat};
-use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -99,31 +97,6 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
             example.get_program().to_str().expect("the path is not UTF-8"),
         ])
     })
-}
-
-/// Returns what a program writes to a terminal, and its errors. Returns `None` without
-/// pseudo-terminals.
-pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let screen = openpt(flags).ok()?;
-    unlockpt(&screen).ok()?;
-    let mut child = command
-        .stdout(ioctl_tiocgptpeer(&screen, flags).ok()?)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("cannot run the program");
-    drop(command); // closes the terminal, which only the child has open now
-    let mut shown = Vec::new();
-    let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(
-        end.unwrap_err().raw_os_error(),
-        Some(libc::EIO),
-        "not the end of a terminal that the child has closed"
-    );
-    let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    child.wait().expect("cannot reap the child");
-    Some((String::from_utf8(shown).unwrap(), errors))
 }
 
 pub fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
