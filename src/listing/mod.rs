@@ -544,9 +544,13 @@ impl Listing {
     #[inline(always)]
     pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
         // If a large batch falls short of a whole page, a FUSE server's replies lose a tenth. The
-        // others fit into what memory there is, so that a walk of a few small directories need not
-        // fill 32 KiB with zeros.
-        let growth = if batch > FIRST_BATCH { [batch; 2] } else { [MIN_ROOM, FIRST_ROOM] };
+        // others fit into what memory there is. Where one call can show the end, a walk of a few
+        // small directories need not fill 32 KiB with zeros.
+        let growth = match batch {
+            _ if batch > FIRST_BATCH => [batch; 2],
+            _ if source.end_marker.has_cookie() => [MIN_ROOM, FIRST_ROOM.min(batch)],
+            _ => [MIN_ROOM, batch],
+        };
         let (count, records_start) = (self.len(), self.records_end);
         self.phase = phase;
         while self.phase.is_reading() && self.len() == count {

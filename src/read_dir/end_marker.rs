@@ -84,6 +84,11 @@ impl EndMarker {
         Self(cookie)
     }
 
+    /// Returns `true` if a cookie can mark the end.
+    pub(crate) fn has_cookie(self) -> bool {
+        self.0 & !FIXED != 0 && !self.is_nfs()
+    }
+
     pub(crate) fn is(self, cookie: u64) -> bool {
         cookie == self.0 & !FIXED && cookie != 0 && !self.is_nfs()
     }
