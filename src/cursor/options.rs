@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) second_visits: bool,
     /// The extra flags with which a directory is opened for reading: `O_NOATIME` or none.
     pub(crate) flags: OFlags,
+    /// Whether the metadata of each entry is fetched right after its batch.
+    pub(crate) metadata: bool,
 }
 
 impl Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             yield_roots: false,
             second_visits: false,
             flags: OFlags::empty(),
+            metadata: false,
         }
     }
 }
@@ -64,6 +67,7 @@ macro_rules! common_options {
         $(#[$max_open:meta])* max_open,
         $(#[$max_depth:meta])* max_depth,
         $(#[$no_atime:meta])* no_atime,
+        $(#[$metadata:meta])* metadata,
         $(#[$open:meta])* open,
         $(#[$open_all:meta])* open_all,
         $(#[$from_fd:meta])* from_fd,
@@ -106,6 +110,13 @@ macro_rules! common_options {
         #[doc(alias("O_NOATIME", "atime"))]
         pub fn no_atime(mut self, yes: bool) -> Self {
             self.options.flags.set($crate::OFlags::NOATIME, yes);
+            self
+        }
+
+        $(#[$metadata])*
+        #[doc(alias("nfs", "READDIRPLUS", "mtime", "modified", "size", "statx"))]
+        pub fn metadata(mut self, yes: bool) -> Self {
+            self.options.metadata = yes;
             self
         }
 

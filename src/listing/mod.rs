@@ -19,13 +19,13 @@ use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use crate::open::open_again;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::{Directory, NOT_BEYOND, query_type};
+use crate::read_dir::entry::{Directory, NOT_BEYOND, Record, query_type};
 use crate::read_dir::records::{HEADER, MAX_RECORD, MIN_RECORD, Phase};
 use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicBool;
-pub(crate) use arena::FIRST_BATCH;
 use arena::{Answer, Arena, FIRST_ROOM, MAX_BATCH, MIN_ROOM, grow, refused};
+pub(crate) use arena::{FIRST_BATCH, MAX_STREAM_BATCH};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::statat;
 use rustix::io::{Errno, retry_on_intr};
@@ -602,10 +602,10 @@ impl Listing {
         self.spans.get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// Returns the record of the entry at `index`, up to the NUL of its name.
+    /// Returns the record of the entry at `index`.
     #[inline(always)]
-    pub(crate) fn record(&self, index: usize) -> &[u8] {
-        ListedEntry { span: self.spans[index], arena: &self.arena }.bytes()
+    pub(crate) fn record(&self, index: usize) -> Record<'_> {
+        ListedEntry { span: self.spans[index], arena: &self.arena }.record()
     }
 
     /// Finds the entry with this name, or the first of them if the name occurs more than once.

@@ -34,7 +34,7 @@ use crate::cursor::skip_errors;
 use crate::cursor::stack::{Level, Work};
 use crate::error::Error;
 use crate::file_type::FileType;
-use crate::listing::{Extent, FIRST_BATCH, Listing, Order, Source};
+use crate::listing::{Extent, FIRST_BATCH, Listing, MAX_STREAM_BATCH, Order, Source};
 use crate::metadata::Metadata;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
@@ -210,10 +210,6 @@ impl Rest {
         }
     }
 }
-
-/// The size of the largest batches of a directory that is not read whole. A server gets an eighth
-/// of the requests of 32 KiB, and larger batches save little more.
-const MAX_STREAM_BATCH: usize = 256 * 1024;
 
 impl Remaining {
     /// Returns the number of remaining entries in the listing.
@@ -678,7 +674,6 @@ debug!(Walk, |walk| path: walk.cursor.path.as_path(), options: walk.cursor.optio
 pub struct WalkOptions {
     options: Options,
     order: Order,
-    has_metadata: bool,
     read_ahead: usize,
     is_eager: bool,
 }
@@ -701,13 +696,7 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn new() -> Self {
-        Self {
-            options: Options::default(),
-            order: Order::Unsorted,
-            has_metadata: false,
-            read_ahead: 0,
-            is_eager: false,
-        }
+        Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0, is_eager: false }
     }
 
     common_options! {
@@ -800,6 +789,37 @@ impl WalkOptions {
         /// a root that you pass to [`from_fd`](Self::from_fd), nor where a server sets the access
         /// times.
         no_atime,
+        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it. The
+        /// default is `false`.
+        ///
+        /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this it
+        /// pays one for a thousand. These servers can send metadata together with the names, but the
+        /// kernel goes on to ask for it only while it sees entries queried before the next names are
+        /// read. A sorted walk has read all names by the time you ask, and so has one that [reads
+        /// ahead](Self::read_ahead). In the kernel's order your own queries are in time.
+        ///
+        /// ```
+        /// use lendir::{Order, Walk};
+        ///
+        /// let mut walk = Walk::options().order(Order::Bytes).metadata(true).open("src")?;
+        /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+        ///     match entry.metadata() {
+        ///         Ok(metadata) => println!("{:8} {:?}", metadata.len(), entry.path()),
+        ///         Err(error) => eprintln!("{error}"),
+        ///     }
+        /// }
+        /// # Ok::<(), lendir::Error>(())
+        /// ```
+        ///
+        /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed, it
+        /// asks again, so that you see the error. An answer is as old as the listing of its entry,
+        /// which `read_ahead` can read several directories early.
+        ///
+        /// # Performance
+        ///
+        /// On a local file system nothing is gained, because the same calls are made, only earlier. An
+        /// entry takes 120 bytes more, for as long as its directory is being walked.
+        metadata,
         /// Opens the root `path`, and makes the walk of this tree. Its paths begin with `path` as
         /// you wrote it.
         ///
@@ -894,42 +914,6 @@ impl WalkOptions {
         self
     }
 
-    /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it. The
-    /// default is `false`.
-    ///
-    /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this it
-    /// pays one for a thousand. These servers can send metadata together with the names, but the
-    /// kernel goes on to ask for it only while it sees entries queried before the next names are
-    /// read. A sorted walk has read all names by the time you ask, and so has one that [reads
-    /// ahead](Self::read_ahead). In the kernel's order your own queries are in time.
-    ///
-    /// ```
-    /// use lendir::{Order, Walk};
-    ///
-    /// let mut walk = Walk::options().order(Order::Bytes).metadata(true).open("src")?;
-    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     match entry.metadata() {
-    ///         Ok(metadata) => println!("{:8} {:?}", metadata.len(), entry.path()),
-    ///         Err(error) => eprintln!("{error}"),
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed, it
-    /// asks again, so that you see the error. An answer is as old as the listing of its entry,
-    /// which `read_ahead` can read several directories early.
-    ///
-    /// # Performance
-    ///
-    /// On a local file system nothing is gained, because the same calls are made, only earlier. An
-    /// entry takes 120 bytes more, for as long as its directory is being walked.
-    #[doc(alias("nfs", "READDIRPLUS", "mtime", "modified", "size", "statx"))]
-    pub fn metadata(mut self, yes: bool) -> Self {
-        self.has_metadata = yes;
-        self
-    }
-
     /// Lets up to `threads` helper threads open and read directories before the walk gets there,
     /// without changing the order of entries. The default is 0.
     ///
@@ -986,7 +970,7 @@ impl WalkOptions {
     /// Returns an empty listing of this order.
     fn listing(&self) -> Listing {
         let mut listing = Listing::with_order(self.order);
-        listing.has_metadata = self.has_metadata;
+        listing.has_metadata = self.options.metadata;
         listing
     }
 

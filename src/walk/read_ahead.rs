@@ -374,7 +374,8 @@ impl Shared {
         let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
         let micros = if self.options.is_eager { usize::MAX } else { micros };
-        let entry_count = entry_count * if self.options.has_metadata { QUERIED_COST } else { 1 };
+        let entry_count =
+            entry_count * if self.options.options.metadata { QUERIED_COST } else { 1 };
         self.lock().note(micros, entry_count);
     }
 

@@ -13,11 +13,11 @@ use super::dir_entry::DirEntry;
 use super::subdirs::Subdirs;
 use crate::cursor::entry_state::EntryUpdates;
 use crate::error::Error;
-use crate::listing::{Listing, Order, Source};
+use crate::listing::{Listing, MAX_STREAM_BATCH, Order, Source};
 use crate::open::{open_again, rewind};
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::entry::{Directory, Record};
+use crate::read_dir::entry::Directory;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -39,11 +39,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch of so many bytes, but at least and at most those of a [`Buffer`]. It
+    /// Creates a batch of so many bytes of records, but at least and at most those of a [`Buffer`]. It
     /// allocates nothing before it reads.
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    pub(crate) fn with_capacity(bytes: usize, has_metadata: bool) -> Self {
+        let mut listing = Listing::with_order(Order::Unsorted);
+        listing.has_metadata = has_metadata;
         Self {
-            listing: Listing::with_order(Order::Unsorted),
+            listing,
             next: 0,
             noted_end: 0,
             updates: EntryUpdates::default(),
@@ -53,7 +55,7 @@ impl Batch {
 
     /// Creates an empty batch of the same size.
     pub(crate) fn another(&self) -> Self {
-        Self::with_capacity(self.capacity)
+        Self::with_capacity(self.capacity, self.listing.has_metadata)
     }
 
     /// Begins a directory in this phase.
@@ -92,7 +94,10 @@ impl Batch {
             // outer frame mispredicts.
             self.begin(phase);
             let source = Source::in_parts(directory.fd, end_marker);
-            self.listing.read_part(source, self.capacity, phase);
+            // A reply with metadata brings few names.
+            let is_large = self.listing.has_metadata && phase == Phase::Reading;
+            let least = if is_large { MAX_STREAM_BATCH } else { 0 };
+            self.listing.read_part(source, self.capacity.max(least), phase);
             if self.listing.phase == Phase::Empty {
                 self.read_again(source);
             }
@@ -114,8 +119,7 @@ impl Batch {
     /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     pub(crate) fn entry<'e>(&'e self, directory: Directory<'e>) -> DirEntry<'e> {
-        let record = Record::Kept { bytes: self.listing.record(self.next - 1), metadata: None };
-        DirEntry::new(record, directory, &self.updates)
+        DirEntry::new(self.listing.record(self.next - 1), directory, &self.updates)
     }
 
     /// Notes the entries that were passed. The updates are about the last of them.

@@ -358,6 +358,30 @@ impl<S> WalkDirsOptions<S> {
         /// Sets whether directories keep their access times: see
         /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime). The default is `false`.
         no_atime,
+        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it: see
+        /// [`WalkOptions::metadata`](crate::WalkOptions::metadata). The default is `false`.
+        ///
+        /// Use it with [`run_parallel`](WalkDirs::run_parallel) if a server can send metadata
+        /// together with the names, and you do not query entries in the loop that reads them.
+        ///
+        /// ```
+        /// let mut walk = lendir::WalkDirs::options().metadata(true).open("src")?;
+        /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
+        ///     while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
+        ///         match entry.metadata() {
+        ///             Ok(metadata) => println!("{:8} {:?}", metadata.len(), entry.path()),
+        ///             Err(error) => eprintln!("{error}"),
+        ///         }
+        ///     }
+        /// }
+        /// # Ok::<(), lendir::Error>(())
+        /// ```
+        ///
+        /// # Performance
+        ///
+        /// A directory of more than a few hundred entries is read in batches of 256 KiB, so each
+        /// thread can take up to 2 MiB.
+        metadata,
         /// Opens the root `path`, and makes the walk of this tree: see
         /// [`WalkOptions::open`](crate::WalkOptions::open).
         ///
@@ -471,7 +495,7 @@ impl<S> WalkDirsOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &Path) -> WalkDirs<S> {
-        let batch = Batch::with_capacity(self.buffer_capacity);
+        let batch = Batch::with_capacity(self.buffer_capacity, self.options.metadata);
         let mut part = Part::new(self.options, self.state, batch);
         part.cursor.begin(roots, path);
         WalkDirs { part }

@@ -161,3 +161,28 @@ fn calls_describe_the_yielded_directory() {
         assert_eq!(dir.count().unwrap(), 0, "entries after the end");
     }
 }
+
+/// Metadata is fetched with the batch of its entry: what is written after that does not show.
+#[test]
+fn metadata_is_fetched_with_the_batch() {
+    let tree = Tree::of(&["a", "b", "d/c", "d/e"]);
+    for (is_fetched, len) in [(true, 0), (false, 1)] {
+        for_each(&mut WalkDirs::options().metadata(is_fetched).open(tree.path()).unwrap(), |dir| {
+            let (at, mut count) = (dir.path().to_owned(), 0);
+            while let Some(entry) = dir.next().unwrap() {
+                if count == 0 {
+                    let files = ["a", "b", "c", "e"].map(|name| at.join(name));
+                    files.iter().filter(|file| file.exists()).for_each(|file| {
+                        fs::write(file, "1").unwrap();
+                    });
+                }
+                count += 1;
+                let metadata = entry.metadata().unwrap();
+                assert!(!metadata.is_file() || metadata.len() == len, "{entry:?}");
+            }
+        });
+        for name in ["a", "b", "d/c", "d/e"] {
+            fs::write(tree.path().join(name), "").unwrap();
+        }
+    }
+}

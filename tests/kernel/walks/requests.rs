@@ -66,7 +66,7 @@ enum Asks {
     Late,
 }
 
-const READERS: [(&str, Asks, Reader); 13] = [
+const READERS: [(&str, Asks, Reader); 15] = [
     ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
     ("Entries", Asks::Caller, |dir, queries| {
         let (dir, mut buffer) = (lendir::open(dir).unwrap(), Buffer::new());
@@ -82,6 +82,21 @@ const READERS: [(&str, Asks, Reader); 13] = [
     }),
     ("walk, read_ahead, metadata", Asks::Reader, |dir, queries| {
         walk(sorted().metadata(true).read_ahead(2).eager(), dir, queries)
+    }),
+    ("walk_dirs, metadata", Asks::Reader, |dir, queries| {
+        let mut walk = WalkDirs::options().metadata(true).open(dir).unwrap();
+        count!(walk.next().unwrap().unwrap(), queries)
+    }),
+    ("run_parallel, metadata", Asks::Reader, |dir, queries| {
+        let walk = WalkDirs::options().metadata(true).open(dir).unwrap();
+        let parts = walk.run_parallel(2, |worker| {
+            let mut entries = 0;
+            while let Some(dir) = worker.next().unwrap() {
+                entries += count!(dir, queries);
+            }
+            entries
+        });
+        parts.into_iter().sum()
     }),
     ("Listing, metadata", Asks::Reader, |dir, queries| {
         listing(Listing::new().with_metadata(), dir, queries)
@@ -134,6 +149,14 @@ fn no_reader_loses_readdirplus() {
         let reads = |read: Reader| requests(read, false, 20_000).into_iter().take(2).sum::<u64>();
         assert!(reads(listed) <= 7 && reads(large) <= 3);
         assert!(reads(READERS[2].2) <= reads(by_std) && reads(READERS[3].2) <= reads(by_std));
+        for count in [2000, 8000, 20_000] {
+            let [walk, dirs, parallel] =
+                ["walk, metadata", "walk_dirs, metadata", "run_parallel, metadata"].map(|name| {
+                    let reader = READERS.iter().find(|reader| reader.0 == name).unwrap();
+                    requests(reader.2, true, count).into_iter().sum::<u64>()
+                });
+            assert!(dirs <= walk && parallel <= walk, "{walk}, {dirs}, {parallel} of {count}");
+        }
         for count in [2000, 8000] {
             // A batch of an old kernel is a page. One `LOOKUP` finds the directory.
             let [plus, ..] = requests(READERS[0].2, true, count);
