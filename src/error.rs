@@ -18,14 +18,13 @@ use std::{fmt, io};
 /// ```
 ///
 /// `{}` and `{:?}` both print `path: cause`, or the cause alone if there is no path; for a loop of
-/// symbolic links, `path: leads back to ancestor`. The text is all there is to say: print neither
-/// part again. A chain of errors has the cause once, because
-/// [`source`](std::error::Error::source) returns `None`.
+/// symbolic links, `path: leads back to ancestor`. That is all there is to say, which is why
+/// [`source`](std::error::Error::source) returns `None`: a chain of errors has the cause once.
 ///
-/// An error of this crate is safe to print to a terminal. Paths are escaped like by `{:?}`: control
-/// characters, `"`, `\`, and bytes that are not UTF-8. The text of a cause that you pass to
-/// [`new`](Self::new) is not, so keep names out of it. To pass a path to another program, take
-/// [`path`](Self::path).
+/// The text is safe to print to a terminal. An attacker who chooses a name cannot move the cursor,
+/// because paths are escaped like by `{:?}`: control characters, `"`, `\`, and bytes that are not
+/// UTF-8. Nothing escapes the text of a cause that you pass to [`new`](Self::new). Keep names out
+/// of it.
 ///
 /// # Conversion into an `io::Error`
 ///
@@ -35,11 +34,6 @@ use std::{fmt, io};
 ///
 /// Write `fn main() -> Result<(), lendir::Error>`. From a `main` that returns an [`io::Result`],
 /// Rust prints `Custom { kind: NotFound, error: … }`.
-///
-/// # Performance
-///
-/// An error with a path takes two allocations, and its conversion by `?` two more. If memory for
-/// the path is refused, an error of the crate's own has none.
 pub struct Error {
     cause: io::Error,
     is_root: bool,
@@ -117,8 +111,8 @@ impl Error {
         self
     }
 
-    /// Returns the path that the failed call was about, or `None` if it has none, because you
-    /// passed the directory as a descriptor.
+    /// Returns the path that the failed call was about, or `None` if you passed the directory as a
+    /// descriptor, or if memory for it was refused.
     pub fn path(&self) -> Option<&Path> {
         let path = &self.known()?.path;
         (!path.as_os_str().is_empty()).then_some(path)
@@ -127,14 +121,13 @@ impl Error {
     /// Tells whether the error is about a directory that you named yourself: a root of a walk, or
     /// the directory of a reader, that could not be opened or read.
     ///
-    /// Most programs end with another status then. Usually nothing of that tree was seen, but a
-    /// root whose reading fails midway has yielded the entries before. The error of a call of your
-    /// own is never one of these, even at the root.
+    /// Most programs end with another status then, because nothing of that tree was seen, or not
+    /// all. The error of a call of your own is never one of these, even at the root.
     pub fn is_root(&self) -> bool {
         self.is_root
     }
 
-    /// Counts the levels from the root to the [`path`](Self::path). The root of a walk and the
+    /// Returns the depth of the [`path`](Self::path) below the root. The root of a walk and the
     /// directory of a [`ReadDir`](crate::ReadDir) have depth 0, and their entries have depth 1.
     pub fn depth(&self) -> usize {
         self.known().map_or(0, |known| known.depth)
@@ -183,17 +176,13 @@ impl Error {
     /// - `ENODEV`: the device or cgroup of an open file in sysfs or cgroup2 was removed.
     /// - [`NotFound`](io::ErrorKind::NotFound) of a cause without a number.
     ///
-    /// These do not, because the entry may still exist:
+    /// Causes that can also mean something else do not count. After `ENOTDIR`, `ELOOP` or `ESTALE`,
+    /// another file may have the name. `EACCES` and `EINVAL` can come from a process that has ended
+    /// but was not reaped.
     ///
-    /// - `ENOTDIR` and `ELOOP`: another file has the name now.
-    /// - `ESTALE`: the server does not know the file any more, but the same name may belong to a
-    ///   file again.
-    /// - `EACCES` and `EINVAL`: the process has ended, but was not reaped. These numbers also have
-    ///   other causes.
-    ///
-    /// In calls of your own, such a number can mean something that still exists: `ENOENT` a link
-    /// that points to nothing, in a call that follows it; `ENODEV` a file that `mmap` cannot map,
-    /// or a device node without a driver. Look at [`raw_os_error`](Self::raw_os_error) there.
+    /// In calls of your own, even a number that counts can mean something that still exists:
+    /// `ENOENT` a link that points to nothing, in a call that follows it; `ENODEV` a file that
+    /// `mmap` cannot map.
     pub fn is_gone(&self) -> bool {
         match Errno::from_io_error(&self.cause) {
             _ if self.is_root => false,
