@@ -3,8 +3,7 @@
 //!
 //! N is the number of threads that remove the contents of one PATH. The default is 1, and 0 means
 //! one for each core, but at least 8. More threads help where a tree has many directories, because
-//! the kernel lets only one of them at a time remove from a directory. Where there are too few
-//! descriptors for several threads, one thread removes the rest.
+//! the kernel lets only one of them at a time remove from a directory.
 //!
 //! The program looks up every PATH before it removes the first directory. If a PATH leads to
 //! another directory later, the program reports `ENOENT` and does not remove that directory. Every
@@ -28,7 +27,7 @@
 use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, fstatfs, openat, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
 use lendir::{Dir, Error, FileType, OFlags, WalkDirs, WalkDirsOptions};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Write};
 use std::ops::Bound::{Included, Unbounded};
@@ -98,12 +97,6 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     // One after another, because a PATH can be below another one.
     for (root, found) in roots {
         rm.remove_tree(root, found, threads);
-        if rm.forget_lacking() {
-            rm.remove_tree(root, found, 1);
-            if rm.forget_lacking() {
-                rm.report(root, Errno::MFILE);
-            }
-        }
     }
     Ok(rm.failed.into_inner().unwrap().is_empty())
 }
@@ -141,8 +134,8 @@ fn is_on_ext4(dir: BorrowedFd<'_>) -> bool {
 
 #[derive(Default)]
 struct Rm {
-    /// The directories in which an entry could not be removed, and whether it lacked a descriptor.
-    failed: Mutex<BTreeMap<PathBuf, bool>>,
+    /// The directories in which an entry could not be removed.
+    failed: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Rm {
@@ -244,8 +237,7 @@ impl Rm {
 
     /// Removes what is in a directory by now. Returns the number of entries that it met.
     fn empty_again(&self, dir: &Dir<'_, Option<Errno>>) -> Option<u64> {
-        let again = lendir::openat(dir.fd(), ".").map_err(|error| dir.wrap_error(error));
-        let again = again.inspect_err(|error| self.report_error(error)).ok()?;
+        let again = lendir::openat(dir.fd(), ".").ok()?;
         let (mut walk, mut count) = (options().from_fd(again, dir.path()), 0);
         while let Some(mut dir) = walk.next_or_report(|error| self.report_error(&error)) {
             if !dir.is_second_visit() {
@@ -262,33 +254,16 @@ impl Rm {
         failed
             .range::<Path, _>((Included(dir), Unbounded))
             .next()
-            .is_some_and(|(first, _)| first.starts_with(dir))
+            .is_some_and(|first| first.starts_with(dir))
     }
 
-    /// Reports an error of a walk, unless a descriptor was lacking. Then one thread tries again.
     fn report_error(&self, error: &Error) {
         let path = error.path().unwrap_or(Path::new(""));
-        match Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO) {
-            Errno::MFILE | Errno::NFILE => self.note(path, true),
-            errno => self.report(path, errno),
-        }
+        self.report(path, Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO));
     }
 
     fn report(&self, path: &Path, errno: Errno) {
-        self.note(path, false);
+        self.failed.lock().unwrap().insert(path.parent().unwrap_or(path).to_owned());
         let _ = writeln!(io::stderr(), "rm: {}", Error::new(path, errno));
-    }
-
-    fn note(&self, path: &Path, is_lacking: bool) {
-        let dir = path.parent().unwrap_or(path).to_owned();
-        *self.failed.lock().unwrap().entry(dir).or_default() |= is_lacking;
-    }
-
-    /// Forgets the directories in which a descriptor was lacking. Returns whether there were any.
-    fn forget_lacking(&self) -> bool {
-        let mut failed = self.failed.lock().unwrap();
-        let count = failed.len();
-        failed.retain(|_, is_lacking| !*is_lacking);
-        failed.len() < count
     }
 }
