@@ -6,10 +6,14 @@
 //! terminal, control characters and invisible characters are escaped.
 //!
 //! Threads that walk send names over a bounded channel to the same number of threads that search.
-//! So all of these search, even if all files are in one directory.
+//! So all of these search, even if all files are in one directory. Where a process may open few
+//! files, one thread walks and one searches.
+//!
+//! In your own program, `getrlimit` needs the feature `process` of `rustix`.
 
 use lendir::rustix::fs::{CWD, Mode, openat};
 use lendir::rustix::io::Errno;
+use lendir::rustix::process::{Resource, getrlimit};
 use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -45,7 +49,10 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let text = args.next().filter(|text| !text.is_empty()).ok_or_else(usage)?.into_vec();
     let paths: Vec<_> = args.map(PathBuf::from).collect();
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
-    let threads = thread::available_parallelism().map_or(8, |cores| cores.get().max(8));
+    // Each batch in the channel holds a descriptor, and so does each thread that searches.
+    let has_few = getrlimit(Resource::Nofile).current.is_some_and(|most| most < 256);
+    let cores = thread::available_parallelism().map_or(8, |cores| cores.get().max(8));
+    let (threads, most_queued) = if has_few { (1, 1) } else { (cores, MOST_QUEUED) };
 
     let grep = &Grep { text, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
@@ -60,7 +67,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     thread::scope(|scope| {
         // The last thread at one end of the channel drops this end, even in a panic. Then the
         // threads at the other end return.
-        let (batches, received) = sync_channel(MOST_QUEUED);
+        let (batches, received) = sync_channel(most_queued);
         let received = Arc::new(Mutex::new(received));
         let search = |received: Arc<_>| {
             // The system may refuse some or all of the threads.

@@ -10,10 +10,13 @@
 //! through its descriptor. The hash is FNV-1a, which detects accidents, but not attacks. Use a
 //! cryptographic hash in your own program.
 //!
+//! In your own program, `getrlimit` needs the feature `process` of `rustix`.
+//!
 //! The example shows `read_ahead`, and how to keep the order of work that is done on several
 //! threads.
 
 use lendir::rustix::io::Errno;
+use lendir::rustix::process::{Resource, getrlimit};
 use lendir::{Order, Walk, WalkEntry};
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -94,7 +97,9 @@ impl Manifest {
     /// error of output.
     fn print(mut self, mut tree: Walk) -> io::Result<()> {
         // These limits bound the descriptors in the channel, and distribute large files.
-        let (most_files, most_bytes) = ((128 / self.threads).min(16), 256 << 10);
+        let most_open = getrlimit(Resource::Nofile).current.map_or(1024, |most| most.min(1024));
+        let most_files = (most_open / 8 / self.threads as u64).clamp(1, 16);
+        let most_bytes = 256 << 10;
         let mut batch = Batch::default();
         while let Some(entry) = tree.next_or_report(complain) {
             let mut opened = open(&entry);
@@ -113,7 +118,7 @@ impl Manifest {
                 Err(error) if error.is_gone() => {} // removed since it was listed
                 Err(error) => complain(error),
             }
-            if batch.files.len() == most_files || batch.bytes >= most_bytes {
+            if batch.files.len() as u64 == most_files || batch.bytes >= most_bytes {
                 self.send(take(&mut batch), 2 * self.threads)?;
             }
         }

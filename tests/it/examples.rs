@@ -371,6 +371,24 @@ pub fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     run(&mut shell)
 }
 
+#[test]
+fn no_file_is_missing_at_few_descriptors() {
+    let files = (0..2000).map(|file| format!("{}/{file}", file % 20)).collect::<Vec<_>>();
+    let tree = Tree::new(|at| {
+        make(at, &files);
+        for file in &files {
+            fs::write(at.join(file), "needle\n").unwrap();
+        }
+    });
+    for limit in ["ulimit -n 16", "ulimit -n 64"] {
+        for (name, arg) in [("grep", "needle"), ("manifest", ".")] {
+            let output = limited(limit, name, tree.path(), &[arg]);
+            let lines = String::from_utf8(output.stdout).unwrap().lines().count();
+            assert!(lines == 2000 && output.stderr.is_empty(), "{limit}, {name}: {lines} lines");
+        }
+    }
+}
+
 /// If the original of a directory cannot be opened, the copy keeps the mode 0700 that `copy` made
 /// it with.
 #[test]
