@@ -29,6 +29,7 @@ fn complain(error: impl Display, failed: &mut bool) {
 }
 
 /// Runs with the arguments of the program. Returns an error of output or of usage.
+#[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
 fn find(
     mut args: impl Iterator<Item = OsString>,
     mut report: impl FnMut(lendir::Error),
