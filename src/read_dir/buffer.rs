@@ -16,14 +16,8 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// One buffer serves any number of directories, one after another, and even a whole tree, if you
-/// read each directory to its end before you open the next. Two directories at the same time need
-/// two.
-///
-/// # Performance
-///
-/// A buffer is one allocation, which never grows and is not filled with zeros. If it is refused,
-/// the process aborts, like with a `Vec`.
+/// One buffer serves any number of directories, one after another. Two directories at the same time
+/// need two. It is one allocation, which never grows and is not filled with zeros.
 pub struct Buffer(
     /// The memory. A `Box` must not move while [`ReadDir`](crate::ReadDir) borrows from it, but a
     /// `Vec` may.
@@ -36,12 +30,11 @@ impl Buffer {
     /// ([golang/go#24015](https://github.com/golang/go/issues/24015)).
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// The default capacity: 32 KiB, the same as in glibc's `readdir`, which holds more than 1,000
-    /// entries of `/proc`.
+    /// The default capacity: 32 KiB, the same as in glibc's `readdir`.
     ///
     /// On a local file system and on NFS, a larger buffer is not faster. On FUSE it is, if each
     /// request waits for a server: on Linux 6.18, 20,000 names take 21 requests with 32 KiB, and 2
-    /// with 1 MiB. Older kernels request less at once.
+    /// with 1 MiB.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// Creates a buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.

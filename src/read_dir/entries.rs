@@ -23,26 +23,24 @@ use rustix::fd::BorrowedFd;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The next call to `next` overwrites the entry, so there is no `for entry in entries`, and the
-/// compiler refuses to keep two entries at once. The descriptor stays usable in the loop, for calls
-/// such as [`openat`](crate::openat).
-///
-/// It knows no path. If you need paths, use [`ReadDir::from_fd`](crate::ReadDir::from_fd).
+/// The next call to `next` overwrites the entry. The descriptor stays usable in the loop, for calls
+/// such as [`openat`](crate::openat), but has no path. If you need paths, use
+/// [`ReadDir::from_fd`](crate::ReadDir::from_fd).
 ///
 /// # Guarantees
 ///
 /// - **You get every entry that the kernel returns**, unchanged and as often, no matter how odd its
-///   name; only `.` and `..` are dropped. An inode number can be 0.
+///   name. Only `.` and `..` are dropped.
+/// - **An error comes last**, after the entries that the kernel returned before it.
 /// - **Fused**: after the end or an error, [`next`](Self::next) returns `Ok(None)` without a system
 ///   call, until you call [`rewind`](Self::rewind) or [`seek`](Self::seek).
-/// - **An error comes last**, after the entries that the kernel returned before it.
-/// - **`EINTR` is retried**, so only the server's answer or a fatal signal ends a call that waits.
-/// - **`ENOENT` is the end of the directory**, like in glibc. [`is_removed`](Self::is_removed) then
+/// - **`EINTR` is retried.** Only the server's answer or a fatal signal ends a call that waits.
+/// - **`ENOENT` is the end of the directory**, like in glibc, and [`is_removed`](Self::is_removed)
 ///   returns `true`.
-/// - **The position belongs to the descriptor**: two `Entries` on the same descriptor, on
-///   duplicates of it, or in a child process after `fork` share it. The next one begins after the
-///   last entry that the kernel *returned*; to continue after the last one that was *yielded*,
-///   [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
+/// - **The position belongs to the descriptor**, with its duplicates and in a child process after
+///   `fork`. Another `Entries` on it begins after the last entry that the kernel *returned*; to
+///   continue after the last one that was *yielded*, [`seek`](Self::seek) to its
+///   [`cookie`](Entry::cookie).
 ///
 /// # Performance
 ///
@@ -62,9 +60,6 @@ impl<'a> Entries<'a> {
     ///
     /// A descriptor that has just been opened is at the beginning. One that has been read is at the
     /// end: call [`rewind`](Self::rewind) to read the directory again.
-    ///
-    /// A [`Dir`](crate::Dir) has its descriptor in [`fd`](crate::Dir::fd); an `OwnedFd` lends its
-    /// own by [`as_fd`](std::os::fd::AsFd::as_fd).
     #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
     #[inline]
     pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {
@@ -96,11 +91,10 @@ impl<'a> Entries<'a> {
     ///
     /// - `EBADF`: the descriptor is closed, or was opened with `O_PATH`.
     /// - `ENOTDIR`: the descriptor is not a directory.
-    /// - `EIO` or `ESTALE`: a disk or a server failed.
-    /// - `EIO`: a broken FUSE server sent an empty name, or a name that begins with NUL. With
-    ///   `AT_EMPTY_PATH`, such a name would mean the directory itself.
-    /// - `EACCES`: the directory is `/proc/PID/map_files`, and the reading process has no
-    ///   permission to trace the process `PID`.
+    /// - `EIO` or `ESTALE`: a disk or a server failed, or a server sent an empty name or one that
+    ///   begins with NUL.
+    /// - `EACCES`: the directory is `/proc/PID/map_files`, and you have no permission to trace the
+    ///   process.
     /// - `EINVAL`: the directory is `/proc/PID/net`, and the process has ended but was not reaped.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
@@ -118,9 +112,8 @@ impl<'a> Entries<'a> {
 
     /// Finds the next entry for which `wanted` returns `true`.
     ///
-    /// The search begins after the entry that was yielded last. A function can return what it
-    /// finds, whereas the borrow checker rejects the same function with a loop around
-    /// [`next`](Self::next).
+    /// A function can return what it finds, whereas the borrow checker rejects the same function
+    /// with a loop around [`next`](Self::next).
     ///
     /// ```
     /// use lendir::{Entries, Entry, Error};
@@ -160,9 +153,9 @@ impl<'a> Entries<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers:
-    /// reading then goes on where it was, and entries are missing without an error. Open `.` in the
-    /// directory and read that descriptor instead, which works everywhere.
+    /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers.
+    /// Reading then goes on where it was, and entries are missing without an error. Where that
+    /// matters, open `.` in the directory and read that descriptor instead.
     ///
     /// # Errors
     ///
@@ -190,22 +183,20 @@ impl<'a> Entries<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **A cookie is valid for the descriptor that returned it, until that descriptor is rewound**,
-    /// and on servers that [ignore `rewind`](Self::rewind) not at all. On ramfs and in
-    /// `/proc/PID/task`, even such a cookie only counts entries. To continue on any file system,
-    /// for example in the next request of a server, begin again after a *name*, like [a
-    /// recipe](crate::recipes#serve-a-directory-in-pages).
-    ///
-    /// With a cookie of another descriptor, after entries were created or removed, the file system
-    /// decides:
+    /// A cookie looks like something to store, but **it is valid only for the descriptor that
+    /// returned it, until that descriptor is rewound**. To continue on any file system, begin again
+    /// after a *name*, like [a recipe](crate::recipes#serve-a-directory-in-pages). With the cookie
+    /// of another descriptor, the file system decides:
     ///
     /// - On ext4, xfs and btrfs, and on tmpfs since Linux 6.6, it is the same place, even after a
     ///   new mount. But on ext4, do not begin with the cookie of the last entry: the descriptor
     ///   then reads nothing, even after a [`rewind`](Self::rewind).
-    /// - On an overlay, in a directory that is merged from several layers, it counts entries: each
+    /// - On an overlay, in a directory that is merged from several layers, it counts entries. Each
     ///   earlier one that was removed hides a later one without an error, and each that was created
-    ///   can repeat one. A directory of one layer is like that layer.
-    /// - On NFS, FUSE and other network file systems, and on tracefs, nothing is promised.
+    ///   can repeat one. The same is true on ramfs and in `/proc/PID/task`, even with the same
+    ///   descriptor.
+    /// - On NFS, FUSE and other network file systems, and on tracefs, nothing is promised. Servers
+    ///   that [ignore `rewind`](Self::rewind) ignore `seek` as well.
     ///
     /// # Errors
     ///
@@ -245,10 +236,8 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Removed
     }
 
-    /// Returns the descriptor of the directory, for `*at` calls.
-    ///
-    /// Do not read the directory through it: that moves the position that [`next`](Self::next)
-    /// reads from. This is why `Entries` does not implement `AsFd`.
+    /// Returns the descriptor of the directory, for `*at` calls. Do not [read the directory through
+    /// it](Entry::dir_fd), which is why `Entries` does not implement `AsFd`.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

@@ -50,8 +50,8 @@ use std::{io, str};
 /// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
 /// entry into their errors.
 ///
-/// The reader lends the entry until the next call to its `next`. An entry stays on its thread: to
-/// work elsewhere, send a copy of the name, or what [`open`](Self::open) returns.
+/// An entry stays on its thread: to work elsewhere, send a copy of the name, or what
+/// [`open`](Self::open) returns.
 ///
 /// [`ReadDir`]: crate::ReadDir
 /// [`Entries`]: crate::Entries
@@ -173,16 +173,6 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the name, which has at least one byte, no NUL and no `/`. It need not be UTF-8.
-    ///
-    /// ```
-    /// let mut dir = lendir::read_dir("/sys/class")?;
-    /// while let Some(entry) = dir.next()? {
-    ///     if entry.name().starts_with(b"net") {
-    ///         println!("{}", entry.name().escape_ascii());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[doc(alias("d_name", "extension"))]
     #[inline]
     pub fn name(&self) -> &[u8] {
@@ -204,8 +194,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the name as an `OsStr`, for `std`: `Path::new(entry.file_name())`. Unlike the method
-    /// of `std::fs::DirEntry`, it borrows the name.
+    /// Returns the name as an `OsStr`, for `std`. Unlike `std::fs::DirEntry`, it borrows the name.
     #[doc(alias("to_str", "utf8"))]
     #[inline]
     pub fn file_name(&self) -> &OsStr {
@@ -216,11 +205,10 @@ impl<'a> Entry<'a> {
     /// [`read_dir`](crate::read_dir()) or to the walk; **an entry of [`Entries`](crate::Entries)
     /// has only its name**, because a descriptor has no path.
     ///
-    /// Use the path in messages. To change or remove the entry, or to read a file that another
-    /// process can replace, use [`open`](Self::open), or `*at` calls with [`dir_fd`](Self::dir_fd)
-    /// and [`name_cstr`](Self::name_cstr): the descriptor stays the directory that was read,
-    /// whereas a path resolves to another one as soon as one of its directories is replaced with a
-    /// link.
+    /// Use the path in messages. It resolves to something else as soon as one of its directories is
+    /// replaced with a link, whereas the descriptor stays the directory that was read. To act on
+    /// the entry, use [`open`](Self::open), [`remove_file`](Self::remove_file), or `*at` calls with
+    /// [`dir_fd`](Self::dir_fd) and [`name_cstr`](Self::name_cstr).
     ///
     /// # Performance
     ///
@@ -324,10 +312,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// The errors of [fstatat(2)]:
-    ///
-    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
-    /// - `EACCES`: you have no permission to search the directory.
+    /// The errors of [fstatat(2)], such as `EACCES` if you have no permission to search the
+    /// directory. [`Error::is_gone`] recognises those of an entry that no longer exists.
     ///
     /// # Performance
     ///
@@ -364,10 +350,8 @@ impl<'a> Entry<'a> {
     /// The errors of [readlinkat(2)]:
     ///
     /// - `EINVAL`: the entry is not a symbolic link.
-    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
     /// - `EACCES`: you have no permission to search the directory or, in `/proc`, to read the link.
-    /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than `PATH_MAX` (4,096
-    ///   bytes).
+    /// - `ENAMETOOLONG`: in `/proc/PID/fd`, the path of the file is longer than 4,096 bytes.
     ///
     /// # Performance
     ///
@@ -396,8 +380,8 @@ impl<'a> Entry<'a> {
     ///
     /// Opening a FIFO waits for its other end, unless you add `OFlags::NONBLOCK`. With
     /// `OFlags::PATH` nothing happens to the entry, even if it is a symbolic link, a device or an
-    /// automount point. Closing a file drops all POSIX locks that your process holds on it, so do
-    /// not open files that you have locked.
+    /// automount point. Do not open files that your process has locked: closing one drops all POSIX
+    /// locks on it.
     ///
     /// # Errors
     ///
@@ -406,7 +390,6 @@ impl<'a> Entry<'a> {
     /// - `ELOOP`: the entry is a symbolic link.
     /// - `ENOTDIR`: `flags` contains `OFlags::DIRECTORY`, and the entry is not a directory.
     /// - `ENXIO`: the entry is a socket.
-    /// - `ENOENT` or `ESRCH`: the entry or its process no longer exists. See [`Error::is_gone`].
     /// - `EACCES`: you have no permission to open the entry.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
@@ -420,8 +403,8 @@ impl<'a> Entry<'a> {
     ///
     /// Nothing else is touched. What the listing, or else a query, says is not a regular file is
     /// refused unopened: a writer that waits at a FIFO goes on waiting. The type is checked again
-    /// after opening, because another process can swap the file for something else in between.
-    /// Even then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
+    /// after opening, because another process can swap the file for something else in between. Even
+    /// then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
     ///
     /// ```
     /// use std::io::Read;
@@ -522,8 +505,7 @@ impl<'a> Entry<'a> {
     /// - `ENOENT`: the entry no longer exists. See [`Error::is_gone`].
     /// - `EACCES` or `EPERM`: you have no permission to write to the directory, or it is sticky,
     ///   and neither it nor the entry is yours.
-    /// - `EBUSY`: something is mounted on the entry, or the system uses it.
-    /// - `EROFS`: the file system is read-only.
+    /// - `EBUSY`: something is mounted on the entry.
     ///
     /// [unlinkat(2)]: https://man7.org/linux/man-pages/man2/unlinkat.2.html
     #[doc(alias("unlink", "unlinkat", "delete"))]
@@ -592,10 +574,8 @@ impl<'a> Entry<'a> {
     /// Returns the inode number in the listing (`d_ino`), which can be 0.
     ///
     /// It does not identify a file: compare `dev` and `ino` of the [`metadata`](Self::metadata) for
-    /// that.
-    /// At a mount point it is the number of what is covered. On an overlay it can differ from
-    /// `st_ino`. There, and beside btrfs subvolumes, two entries of one directory can have numbers
-    /// from different devices.
+    /// that. At a mount point it is the number of what is covered, and on an overlay two entries of
+    /// one directory can have numbers from different devices.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {

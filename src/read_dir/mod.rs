@@ -74,11 +74,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// `rewind` and `next` allocate nothing, except for the first `rewind` on NFS. Once a process has
-/// been reaped, its `fd` directory is empty.
-///
-/// The next call to `next` overwrites the entry, which is why nothing is allocated for it. Copy what
-/// you keep, or iterate by `for`, which yields an [`OwnedEntry`] at one allocation each. The
+/// The next call to `next` overwrites the entry, which is why nothing is allocated for it. Copy
+/// what you keep, or iterate by `for`, which yields an [`OwnedEntry`] at one allocation each. The
 /// compiler refuses an entry that is kept longer:
 ///
 /// ```compile_fail,E0499
@@ -111,9 +108,8 @@ impl ReadDir {
     /// Makes an iterator over the entries of the open directory `dir`, from the current position of
     /// the descriptor on.
     ///
-    /// A descriptor that has just been opened is at the beginning. One that has been read, even
-    /// through a duplicate, is at the end: call [`rewind`](Self::rewind) to read the directory
-    /// again.
+    /// A descriptor that has been read, even through a duplicate, is at the end: call
+    /// [`rewind`](Self::rewind) to read the directory again.
     ///
     /// The paths of entries and errors begin with `path`, which is never looked up. With `""`, they
     /// are the names alone.
@@ -161,9 +157,7 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// The same as for [`Entries::next`](crate::Entries::next), with the path. After an error,
-    /// every call returns `Ok(None)`, so do not write [`while let
-    /// Ok(Some(…))`](crate::Entries::next).
+    /// The same as for [`Entries::next`](crate::Entries::next), with the path.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -194,8 +188,8 @@ impl ReadDir {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The search begins after the entry that was yielded last. To look up several names, read a
-    /// [`Listing`](crate::Listing) and call [`by_name`](crate::Listing::by_name).
+    /// To look up several names, read a [`Listing`](crate::Listing) and call
+    /// [`by_name`](crate::Listing::by_name).
     ///
     /// # Errors
     ///
@@ -266,8 +260,7 @@ impl ReadDir {
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
-    /// cheaper than opening it again. Some servers ignore it: see
-    /// [`Entries::rewind`](crate::Entries::rewind).
+    /// cheaper than opening it again. [Some servers](crate::Entries::rewind) ignore it.
     ///
     /// # Errors
     ///
@@ -275,8 +268,8 @@ impl ReadDir {
     ///
     /// # Performance
     ///
-    /// One `lseek`, and at the first call one `fstatfs`, on NFS also a `statx` and a look at
-    /// `/proc/self/mountinfo`. Where the file system marks the last entry of a directory, each
+    /// One `lseek`, and at the first call an `fstatfs` (on NFS, also a `statx` and a look at
+    /// `/proc/self/mountinfo`). Where the file system marks the last entry of a directory, each
     /// reading from then on takes one `getdents64` less.
     #[doc(alias("rewinddir", "watch"))]
     #[inline]
@@ -336,8 +329,8 @@ impl ReadDir {
         Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 }
     }
 
-    /// Returns the descriptor of the directory, for `*at` calls. Do not read the directory through
-    /// it: that moves the position that [`next`](Self::next) reads from.
+    /// Returns the descriptor of the directory, for `*at` calls. Do not [read the directory through
+    /// it](Entry::dir_fd).
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'_> {
