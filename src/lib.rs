@@ -1,30 +1,67 @@
 //! Lists Linux directories as fast as the kernel can, and walks trees of any depth.
 //!
-//! ```no_run
-//! let mut walk = lendir::walk("/usr/share")?;
-//! while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-//!     println!("{:?}", entry.path());
+//! ```
+//! fn main() -> Result<(), lendir::Error> {
+//!     let root = std::env::args_os().nth(1).unwrap_or(".".into());
+//!     let mut walk = lendir::WalkOptions::new().order(lendir::Order::Path).open(root)?;
+//!     while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+//!         println!("{:?}", entry.path());
+//!     }
+//!     Ok(())
 //! }
-//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A link that is planted during a walk cannot lead it out of the tree, because each directory is
-//! opened in the one that listed it, and no link is followed unless you ask. No path is too long.
-//! When descriptors run out, the walk closes directories and comes back later. Nothing is allocated
-//! for an entry, which borrows its name from memory that the next one overwrites; an iterator that
-//! does this is called *lending*.
+//! Programs that walk trees mostly wait for the kernel, and trust it to open what they have just
+//! listed. A path does not deserve that trust, because anyone who can write to the tree can put a
+//! link in the place of a directory. So lendir opens each name in the directory that listed it. And
+//! since an entry borrows its name from memory that the next one overwrites, nothing is allocated
+//! for it; an iterator that does this is called *lending*.
 //!
-//! # First program
+//! # Which call
 //!
-//! A program that people keep also survives `| head`, and exits like `ls`: with 1 if anything
-//! failed, and with 2 if a whole tree is missing.
+//! | You want | Use |
+//! |---|---|
+//! | the entries of a tree, one after another | [`walk`](walk()) |
+//! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
+//! | the entries of one directory | [`read_dir`](read_dir()) |
+//! | the entries of one directory, sorted | [`list`](list()) |
+//! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
+//!
+//! Begin with `walk`, which yields a directory right before its contents, like `find`. `walk_dirs`
+//! takes two loops: each step of the outer one is a whole directory, whose entries the inner one
+//! yields. Take it to [visit a directory again](WalkDirsOptions::second_visits) after its contents,
+//! to [pass a value down](WalkDirsOptions::with_state), or to [use
+//! threads](WalkDirs::run_parallel) that take directories in any order. The numbers give the order
+//! of the entries:
+//!
+//! ```text
+//!                     walk    walk_dirs
+//! src                         1st directory, yields three entries
+//! ├── walk            1       1    2nd directory, yields two
+//! │   ├── ahead.rs    2       4
+//! │   └── mod.rs      3       5
+//! ├── lib.rs          4       2
+//! └── open.rs         5       3
+//! ```
+//!
+//! The root is the first directory of `walk_dirs`, and no entry of `walk`, unless you ask for it by
+//! [`yield_roots`](WalkOptions::yield_roots).
+//!
+//! [`coming_from`] has the calls of other libraries and of `find` beside these. [`recipes`] has
+//! whole programs that remove, copy, compare, watch and hash trees.
+//!
+//! # A program to keep
+//!
+//! `println!` panics when its output is closed, as by `| head`, and the program above ends with
+//! success even if half of the tree could not be read. One that people keep should do neither. This
+//! one exits like `ls`: with 1 if anything failed, and with 2 if a whole tree is missing.
 //!
 //! ```no_run
 //! use std::io::{ErrorKind, Write, stdout};
 //!
 //! fn main() -> std::process::ExitCode {
 //!     let mut status = 0;
-//!     let mut walk = lendir::Walk::options().open_all(std::env::args_os().skip(1));
+//!     let mut walk = lendir::WalkOptions::new().open_all(std::env::args_os().skip(1));
 //!     while let Some(entry) = walk.next_or_report(|error| {
 //!         eprintln!("{error}");
 //!         status = status.max(if error.is_root() { 2 } else { 1 });
@@ -41,42 +78,12 @@
 //! A path is bytes, and can hold anything but NUL. `{:?}` escapes what could confuse a terminal;
 //! another program wants `path.as_os_str().as_bytes()`.
 //!
-//! # Which call
-//!
-//! | You want | Use |
-//! |---|---|
-//! | the entries of a tree, one after another | [`walk`](walk()) |
-//! | the directories of a tree, on one or several threads | [`walk_dirs`](walk_dirs()) |
-//! | the entries of one directory | [`read_dir`](read_dir()) |
-//! | the entries of one directory, sorted | [`list`](list()) |
-//! | many directories that are not one tree, in the same memory | [`Entries`] with a [`Buffer`] |
-//!
-//! Begin with `walk`, which yields a directory right before its contents, like `find`. `walk_dirs`
-//! takes two loops: each step of the outer one is a whole directory, whose entries the inner one
-//! yields. Take it to [visit a directory again](WalkDirsOptions::second_visits) after its contents,
-//! to [pass a value down](WalkDirsOptions::with_state), or to [use
-//! threads](WalkDirs::run_parallel) that take directories in any order. The root is not an entry,
-//! but it is the first directory of `walk_dirs`. The numbers give the order of the entries:
-//!
-//! ```text
-//!                     walk    walk_dirs
-//! src                         1st directory, yields three entries
-//! ├── walk            1       1    2nd directory, yields two
-//! │   ├── ahead.rs    2       4
-//! │   └── mod.rs      3       5
-//! ├── lib.rs          4       2
-//! └── open.rs         5       3
-//! ```
-//!
-//! [`coming_from`] has the calls of other libraries and of `find` in terms of these, and
-//! [`recipes`] has whole programs that remove, copy, compare, watch and hash trees.
-//!
 //! # Concepts
 //!
 //! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
 //! That is why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
-//! what you need, as in `entry.path().to_owned()`. Where an ordinary iterator is handier, write `for
-//! entry in walk`, which yields an [`OwnedEntry`] at one allocation each, or [`Walk::filter_map`].
+//! what you need, as in `entry.path().to_owned()`. Where that is a burden, write `for entry in
+//! walk?`, which yields an [`OwnedEntry`] at one allocation each.
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that
@@ -85,19 +92,17 @@
 //!
 //! **An error has the path that it is about**, unless you passed a descriptor and no path. An error
 //! of `next` ends at most one directory, not a walk: `next_or_report` passes it to your closure and
-//! continues, while `?` stops at the first. Usually no error should end a program: [this
-//! recipe](recipes#report-errors-and-go-on) goes on, and tells apart an entry that vanished
-//! ([`Error::is_gone`]) and a whole tree that is missing ([`Error::is_root`]).
+//! continues, while `?` stops at the first. [This recipe](recipes#report-errors-and-go-on) tells
+//! apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
+//! ([`Error::is_root`]).
 //!
 //! **Most readers stream.** A reader yields a batch of entries, then reads the next. So memory
 //! [rarely](Walk#what-is-read-when) grows with the directory, and an error comes after what was
 //! read. A [`Listing`], and a `walk` that [sorts](WalkOptions::order) or [reads
 //! ahead](WalkOptions::read_ahead), read to the end first.
 //!
-//! **On a server, query early.** NFS and many FUSE file systems send metadata along with the names
-//! for as long as the kernel sees you ask between two batches. Asked for later, it costs a round
-//! trip for each entry. A sorted walk is always late: set [`WalkOptions::metadata`], and the walk
-//! asks in time.
+//! **On a server, query early.** Many servers send metadata along with the names, but only while
+//! the kernel sees you ask. [`WalkOptions::metadata`] asks in time, even in a walk that sorts.
 //!
 //! # One directory
 //!
@@ -110,7 +115,6 @@
 //! | query each entry: size, times, owner | [`Entry::metadata`] |
 //! | query each entry on a server, sorted | [`Listing::with_metadata`] |
 //! | open a file to read it | [`Entry::open_file`] |
-//! | open anything else | [`Entry::open`] |
 //! | remove an entry | [`Entry::remove_file`], [`Entry::remove_dir`] |
 //! | read the target of a link | [`Entry::read_link`] |
 //! | make an `*at` call of your own | [`Entry::dir_fd`] |
@@ -152,7 +156,7 @@
 //! | stop all threads | [`Worker::stop`] |
 //! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
 //!
-//! # What the kernel promises
+//! # Kernel promises
 //!
 //! While a directory changes, a local file system returns each entry that stays exactly once. What
 //! is created, removed or renamed meanwhile may be returned or left out. There are exceptions, and
@@ -175,20 +179,20 @@
 //! [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what an attacker can do. A
 //! root may be a link, unless [`follow_root_links`](WalkOptions::follow_root_links) is `false`.
 //!
-//! ## When should I not use lendir?
+//! ## When not to use it
 //!
 //! On macOS and Windows; where `std::fs::read_dir` is fast enough; and for `.gitignore` rules,
 //! unless you bring a matcher to [this recipe](recipes#apply-ignore-rules).
 //!
-//! ## Which systems, and which Rust?
+//! ## Systems and Rust
 //!
 //! Linux and Android, on 32 and 64 bits, with glibc or musl, and Rust 1.85 or later. The walks have
 //! substitutes for `openat2` (Linux 5.6) and `statx` (Linux 4.11); where the substitute promises
 //! less, the documentation says so.
 //!
-//! ## Why does fakeroot not work?
+//! ## fakeroot, `LD_PRELOAD`
 //!
-//! Like `rustix`, lendir makes system calls without the C library, and so without any `LD_PRELOAD`
+//! lendir makes system calls by `rustix`, without the C library, and so without any `LD_PRELOAD`
 //! tool: [`Entry::metadata`] has the real owner of a file. That changes as soon as one crate of
 //! your program enables rustix's feature `use-libc`, because Cargo unifies features.
 //! `MemorySanitizer` does not see these calls either: it takes what the kernel wrote for
@@ -199,11 +203,6 @@
 //! Where a filter refuses `openat2` with an error from the beginning, the walks call `openat`. A
 //! filter that kills instead, such as Android's for applications, kills programs built for glibc or
 //! musl; those built for Android never call `openat2`.
-//!
-//! ## Which `rustix`?
-//!
-//! `lendir::rustix`, whose types are in the signatures. Use only its modules `fs`, `io`, `fd` and
-//! `path`, because a later version of lendir may disable the rest.
 #![deny(unsafe_code)]
 #![doc(test(attr(deny(unused_imports))))]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]

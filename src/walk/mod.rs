@@ -114,7 +114,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// - **Errors do not end the walk.** Each is reported once, with its path, and the next call
 ///   continues. Your own failed query does not hide an error of the walk.
 /// - **Each directory that stays in its place is entered once**, provided that the kernel [lists it
-///   once](crate#what-the-kernel-promises) and that no link which you follow points to it.
+///   once](crate#kernel-promises) and that no link which you follow points to it.
 /// - **Depth is not limited**, but open directories are, by [`max_open`](WalkOptions::max_open).
 ///   The walk does not recurse, and passes no long path to the kernel.
 ///
@@ -140,11 +140,11 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Loops that change the tree
 ///
 /// Your loop can remove what it gets: a local file system still yields each entry that stays
-/// [exactly once](crate#what-the-kernel-promises). But in the kernel's order the directory is still
+/// [exactly once](crate#kernel-promises). But in the kernel's order the directory is still
 /// being read, and two kinds of loop are not safe:
 ///
 /// - **Renaming, moving or making entries**, which ext4 and xfs can [yield
-///   again](crate#what-the-kernel-promises), even without end.
+///   again](crate#kernel-promises), even without end.
 /// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left. From the
 ///   second batch on, each removal hides an entry.
 ///
