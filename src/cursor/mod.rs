@@ -24,8 +24,8 @@ pub(crate) mod stack;
 
 use crate::allocate::try_collect;
 use crate::error::{Error, try_join};
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::query_type;
+use crate::read_dir::mount::Mount;
 use entry_state::EntryState;
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root, RootEntry};
@@ -104,7 +104,7 @@ impl<T: Work> Cursor<T> {
         self.links = Links::default();
         self.root_parent = None;
         let Root { found, parent, entry } = if let Some(root) = self.roots.open.take() {
-            root.found.end_marker.move_fixed_end(&root.found.dir);
+            root.found.mount.move_fixed_end(&root.found.dir);
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
@@ -152,7 +152,7 @@ impl<T: Work> Cursor<T> {
             return Err(Errno::NOTDIR);
         }
         let top = self.stack.top();
-        self.opener.open(top.dir(), top.end_marker, name)
+        self.opener.open(top.dir(), top.mount, name)
     }
 
     /// Prepares to enter `dir`, a child of the current directory that is open already. Returns an
@@ -226,7 +226,7 @@ impl<T: Work> Cursor<T> {
                 return Ok(Some(child));
             }
         }
-        match opener.follow(top.dir(), top.end_marker, name) {
+        match opener.follow(top.dir(), top.mount, name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the target is a file, or gone
             Err(Errno::XDEV) if options.same_mount && !state.is_named() => Ok(None),
             followed => {
@@ -258,9 +258,9 @@ impl<T: Work> Cursor<T> {
     #[inline(always)]
     pub(crate) fn push(&mut self, found: OpenDir, remaining: T) {
         let bounds = PathBounds { depth: self.stack.next_depth(), path_end: self.path.len() };
-        let OpenDir { dir, end_marker, unreadable } = found;
+        let OpenDir { dir, mount, unreadable } = found;
         let state = LevelState::Open(dir);
-        self.stack.levels.push(Level { state, bounds, end_marker, remaining });
+        self.stack.levels.push(Level { state, bounds, mount, remaining });
         self.unreadable = unreadable;
         self.leave_spare();
     }
@@ -274,7 +274,7 @@ impl<T: Work> Cursor<T> {
         let top = self.stack.top_mut();
         top.state = LevelState::Open(found.dir);
         top.bounds = bounds;
-        top.end_marker = found.end_marker;
+        top.mount = found.mount;
         self.leave_spare();
         &mut self.stack.top_mut().remaining
     }
@@ -326,7 +326,7 @@ impl<T: Work> Cursor<T> {
     pub(crate) fn insert_level_above(&mut self, level: ClosedLevel, remaining: T) {
         let ClosedLevel { bounds, identity } = level;
         let state = LevelState::Closed(identity);
-        let level = Level { state, bounds, end_marker: EndMarker::NONE, remaining };
+        let level = Level { state, bounds, mount: Mount::PLAIN, remaining };
         self.stack.levels.insert(0, level);
     }
 
@@ -334,7 +334,7 @@ impl<T: Work> Cursor<T> {
     /// Returns `None` if memory is refused.
     pub(crate) fn split_off_level(&mut self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, root_parent, stack, links, path, .. } = self;
-        let Level { bounds, end_marker, .. } = stack.levels[index];
+        let Level { bounds, mount, .. } = stack.levels[index];
         let dir = stack.levels[index].share()?;
         let mut part = Self {
             opener: *opener,
@@ -344,7 +344,7 @@ impl<T: Work> Cursor<T> {
             ..Self::new(*options)
         };
         part.stack.levels =
-            try_collect([Level { state: LevelState::Shared(dir), bounds, end_marker, remaining }])
+            try_collect([Level { state: LevelState::Shared(dir), bounds, mount, remaining }])
                 .ok()?;
         Some(part)
     }

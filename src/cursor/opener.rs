@@ -3,8 +3,8 @@
 //! followed.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's
-//! [`EndMarker`] still holds. `EXDEV` means another mount. If `openat2` is refused, children
-//! inherit no marker.
+//! [`Mount`] still holds. `EXDEV` means another mount. If `openat2` is refused, children
+//! inherit nothing of it.
 //!
 //! A directory that exists but cannot be opened for reading is opened with `O_PATH`, and is
 //! yielded. The error occurs when the directory is read. If `next` returned the error instead, the
@@ -16,8 +16,8 @@ use super::options::Options;
 use super::raw_open;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::NOT_BEYOND;
+use crate::read_dir::mount::Mount;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
@@ -84,7 +84,7 @@ impl Root {
         let query = |name: &CStr| Metadata::query(dir.as_fd(), name, NOT_BEYOND);
         let metadata = name.into_with_c_str(query)?;
         let (file_type, ino) = (metadata.file_type(), metadata.ino());
-        let found = OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None };
+        let found = OpenDir { dir, mount: Mount::PLAIN, unreadable: None };
         Ok(Self { found, parent: None, entry: Some(RootEntry { name_start, file_type, ino }) })
     }
 }
@@ -105,20 +105,20 @@ pub(crate) fn last_component_start(path: &[u8]) -> usize {
 /// A directory that was opened, for reading or with `O_PATH`.
 pub(crate) struct OpenDir {
     pub(crate) dir: OwnedFd,
-    pub(crate) end_marker: EndMarker,
+    pub(crate) mount: Mount,
     /// The reason why the directory cannot be read. Then `dir` is a descriptor with `O_PATH`.
     pub(crate) unreadable: Option<Errno>,
 }
 
 impl OpenDir {
     /// Opens a directory by `open`, which takes extra flags. If that can be read, `query` asks
-    /// for its end marker.
+    /// for its mount.
     fn open(
         open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
-        query: impl FnOnce(BorrowedFd<'_>) -> EndMarker,
+        query: impl FnOnce(BorrowedFd<'_>) -> Mount,
     ) -> Result<Self, Errno> {
         open(OFlags::empty())
-            .map(|dir| Self { end_marker: query(dir.as_fd()), dir, unreadable: None })
+            .map(|dir| Self { mount: query(dir.as_fd()), dir, unreadable: None })
             .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
@@ -131,12 +131,12 @@ impl OpenDir {
     ) -> Result<Self, Errno> {
         let flags = flags | if follows { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
         let open = |extra| raw_open::at(dir, name, flags | extra);
-        Self::open(open, |root| EndMarker::of(root))
+        Self::open(open, |root| Mount::of(root))
     }
 
-    /// Queries the end marker of the file system that `dir` is on.
+    /// Queries the mount that `dir` is on.
     pub(crate) fn query(dir: OwnedFd) -> Self {
-        Self { end_marker: EndMarker::of(&dir), dir, unreadable: None }
+        Self { mount: Mount::of(&dir), dir, unreadable: None }
     }
 
     /// Calls `path` to open with `O_PATH` a directory that could not be opened for reading. Returns
@@ -153,7 +153,7 @@ impl OpenDir {
         }
         let is_reported = |second| raw_open::lacks_descriptor(second) || second == Errno::XDEV;
         let dir = path().map_err(|second| if is_reported(second) { second } else { errno })?;
-        Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
+        Ok(Self { dir, mount: Mount::PLAIN, unreadable: Some(errno) })
     }
 }
 
@@ -162,24 +162,24 @@ impl Opener {
         Self { options, has_openat2: !cfg!(target_os = "android"), is_openat2_proven: false }
     }
 
-    /// Opens `name`, a directory in `dir` that is on the same mount. `end_marker` is the marker of
+    /// Opens `name`, a directory in `dir` that is on the same mount. `mount` is the mount of
     /// `dir`. Returns `EXDEV` for another mount. Without `openat2` it does so under `same_mount`
     /// only.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
         dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
+        mount: Mount,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
             match raw_open::below_on_mount(dir, name, self.options.flags) {
                 Err(errno) if self.may_be_refused(dir, errno) => {}
-                opened => return opened.map(|dir| OpenDir { dir, end_marker, unreadable: None }),
+                opened => return opened.map(|dir| OpenDir { dir, mount, unreadable: None }),
             }
         }
         let dir = self.open_without_openat2(dir, name)?;
-        Ok(OpenDir { dir, end_marker: EndMarker::UNKNOWN, unreadable: None })
+        Ok(OpenDir { dir, mount: Mount::UNKNOWN, unreadable: None })
     }
 
     /// Returns `true` if `errno`, an answer of `openat2`, may be the answer of a seccomp filter,
@@ -239,12 +239,12 @@ impl Opener {
     pub(crate) fn follow(
         &self,
         dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
+        mount: Mount,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         let open =
             |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.options.flags | extra);
-        let found = OpenDir::open(open, |target| end_marker.of_target(dir, target))?;
+        let found = OpenDir::open(open, |target| mount.of_target(dir, target))?;
         self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }
 

@@ -4,7 +4,7 @@ use super::opener::{OpenDir, Root};
 use super::options::Options;
 use crate::error::Error;
 use crate::open::{lacks_descriptor, open_anew, rewind};
-use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::mount::Mount;
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
@@ -34,9 +34,7 @@ impl Roots {
             Ok(dir) => OpenDir::query(dir),
             // The walk shares the position with duplicates, as `WalkOptions::from_fd` says.
             Err(errno) if !lacks_descriptor(errno) && rewind(&root).is_ok() => OpenDir::query(root),
-            Err(errno) => {
-                OpenDir { dir: root, end_marker: EndMarker::NONE, unreadable: Some(errno) }
-            }
+            Err(errno) => OpenDir { dir: root, mount: Mount::PLAIN, unreadable: Some(errno) },
         };
         Self { open: Some(Root { found, parent: None, entry: None }), ..Self::default() }
     }

@@ -19,8 +19,8 @@ use super::path::{PathBounds, TreePath};
 use super::reopen::{ClosedLevel, DeadEnd, PathByNames};
 use super::spare::SPARE_COUNT;
 use crate::allocate::try_collect;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
+use crate::read_dir::mount::Mount;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::mem;
@@ -44,7 +44,7 @@ pub(crate) struct Stack<T> {
 pub(crate) struct Level<T> {
     pub(super) state: LevelState,
     pub(crate) bounds: PathBounds,
-    pub(crate) end_marker: EndMarker,
+    pub(crate) mount: Mount,
     /// The work that remains there, which only a `WalkDirs` or a `Walk` understands.
     pub(crate) remaining: T,
 }
@@ -116,7 +116,7 @@ impl<T> Level<T> {
 /// The work that remains at a level.
 pub(crate) trait Work {
     /// Does what needs the level's descriptor, which is about to be closed.
-    fn before_close(&mut self, _dir: BorrowedFd<'_>, _end_marker: EndMarker) {}
+    fn before_close(&mut self, _dir: BorrowedFd<'_>, _mount: Mount) {}
 
     /// Returns how to reach a bottom level that is closed.
     fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
@@ -195,9 +195,9 @@ impl<T: Work> Stack<T> {
         // level is reopened.
         let Some(index) = self.shallowest_open_index() else { return false };
         let ClosedLevel { identity, .. } = self.levels[index].closed();
-        let Level { state, end_marker, remaining, .. } = &mut self.levels[index];
+        let Level { state, mount, remaining, .. } = &mut self.levels[index];
         if let LevelState::Open(dir) = mem::replace(state, LevelState::Closed(identity)) {
-            remaining.before_close(dir.as_fd(), *end_marker);
+            remaining.before_close(dir.as_fd(), *mount);
         }
         self.closed_end_index = index + 1;
         true
@@ -262,7 +262,7 @@ impl<T: Work> Stack<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EndMarker, Errno, Level, LevelState, PathBounds, Stack};
+    use super::{Errno, Level, LevelState, Mount, PathBounds, Stack};
     use std::fs::File;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -272,12 +272,7 @@ mod tests {
         for depth in 0..3 {
             let dir = LevelState::Open(File::open("/dev/null").unwrap().into());
             let bounds = PathBounds { depth, path_end: depth };
-            stack.levels.push(Level {
-                state: dir,
-                bounds,
-                end_marker: EndMarker::NONE,
-                remaining: (),
-            });
+            stack.levels.push(Level { state: dir, bounds, mount: Mount::PLAIN, remaining: () });
         }
         stack.levels[1].state = LevelState::Closed(Err(Errno::NOENT));
         stack.closed_end_index = 2;

@@ -5,8 +5,8 @@ use super::span::Span;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use crate::read_dir::buffer::Buffer;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
+use crate::read_dir::mount::Mount;
 use crate::read_dir::records::Records;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -98,7 +98,7 @@ impl Arena {
         let room = self.room(records_end);
         // If too little memory for another batch would remain, this batch gets the remaining
         // memory, too. So the arena does not grow when the same directory is read again, even if an
-        // `EndMarker` saves the last, empty batch.
+        // `Mount` saves the last, empty batch.
         Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
@@ -120,7 +120,7 @@ impl Arena {
         records_end: usize,
         room: usize,
         dir: BorrowedFd<'a>,
-        end_marker: EndMarker,
+        mount: Mount,
     ) -> Records<'a> {
         let room = &mut self.memory[records_end..][..room];
         // SAFETY:
@@ -130,7 +130,7 @@ impl Arena {
         //   writes to it.
         #[allow(unsafe_code)]
         let room = unsafe { &mut *(ptr::from_mut(room) as *mut [MaybeUninit<u8>]) };
-        Records::new(dir, room, end_marker)
+        Records::new(dir, room, mount)
     }
 
     /// Returns the type in the record.

@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use crate::open::open_again;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::{Directory, NOT_BEYOND, Record, query_type};
+use crate::read_dir::mount::Mount;
 use crate::read_dir::records::{HEADER, MAX_RECORD, MIN_RECORD, Phase};
 use crate::read_dir::{ReadDir, read_dir};
 use crate::sync::Arc;
@@ -118,7 +118,7 @@ pub(crate) struct Extent {
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) dir: BorrowedFd<'a>,
-    end_marker: EndMarker,
+    mount: Mount,
     ask_types: AskTypes,
 }
 
@@ -135,20 +135,20 @@ enum AskTypes {
 impl<'a> Source<'a> {
     /// Makes the source of a directory that is read whole. It needs no types unless the walk
     /// `enters` something.
-    pub(crate) fn whole(dir: BorrowedFd<'a>, end_marker: EndMarker, enters: bool) -> Self {
-        let ask_types = match (enters, end_marker.needs_queries()) {
+    pub(crate) fn whole(dir: BorrowedFd<'a>, mount: Mount, enters: bool) -> Self {
+        let ask_types = match (enters, mount.needs_queries()) {
             (false, _) => AskTypes::No,
             (true, true) => AskTypes::All,
             (true, false) => AskTypes::Unknown,
         };
-        Self { dir, end_marker, ask_types }
+        Self { dir, mount, ask_types }
     }
 
     /// Makes the source of a directory that is read in parts. A walk that passes an entry of an
     /// unknown type asks for it then.
-    pub(crate) fn in_parts(dir: BorrowedFd<'a>, end_marker: EndMarker) -> Self {
-        let ask_types = if end_marker.needs_queries() { AskTypes::All } else { AskTypes::No };
-        Self { dir, end_marker, ask_types }
+    pub(crate) fn in_parts(dir: BorrowedFd<'a>, mount: Mount) -> Self {
+        let ask_types = if mount.needs_queries() { AskTypes::All } else { AskTypes::No };
+        Self { dir, mount, ask_types }
     }
 }
 
@@ -315,7 +315,7 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
-        self.read_known(directory, Source::whole(directory.fd, EndMarker::NONE, false))
+        self.read_known(directory, Source::whole(directory.fd, Mount::PLAIN, false))
     }
 
     /// Reads like [`read`](Self::read), but knows the path of the directory, and how to read it.
@@ -381,7 +381,7 @@ impl Listing {
     #[inline(always)]
     fn read_batch(
         &mut self,
-        Source { dir, end_marker, ask_types }: Source<'_>,
+        Source { dir, mount, ask_types }: Source<'_>,
         batch: usize,
         growth: [usize; 2],
     ) {
@@ -393,7 +393,7 @@ impl Listing {
         let Self { arena, spans, .. } = self;
         let mut phase = self.phase;
         let memory_start = arena.memory.as_ptr().addr();
-        let mut records = arena.records(records_end, room, dir, end_marker);
+        let mut records = arena.records(records_end, room, dir, mount);
         while phase.is_reading() && !records.is_used_up() {
             if let Some(record) = records.next_record(&mut phase) {
                 let name = record.file_name().to_bytes();
@@ -401,7 +401,7 @@ impl Listing {
             }
         }
         if phase.is_reading() {
-            let has_ended = end_marker != EndMarker::NONE && records.has_ended(phase);
+            let has_ended = mount.end_cookie.is_some() && records.has_ended(phase);
             phase = if has_ended { Phase::Ended } else { Phase::Reading };
         }
         // A batch without names is overwritten, because a broken server can send dots without end.
@@ -460,7 +460,7 @@ impl Listing {
             let name = entry.name_cstr();
             let found = if has_metadata {
                 #[cfg(test)]
-                crate::read_dir::end_marker::tests::count_query();
+                crate::read_dir::mount::tests::count_query();
                 Metadata::query(dir, name, NOT_BEYOND).map(|metadata| {
                     let file_type = metadata.file_type();
                     self.arena.answers.push(Answer { name_start: span.start(), metadata });
@@ -548,7 +548,7 @@ impl Listing {
         // small directories need not fill 32 KiB with zeros.
         let growth = match batch {
             _ if batch > FIRST_BATCH => [batch; 2],
-            _ if source.end_marker.has_cookie() => [MIN_ROOM, FIRST_ROOM.min(batch)],
+            _ if source.mount.end_cookie.is_some() => [MIN_ROOM, FIRST_ROOM.min(batch)],
             _ => [MIN_ROOM, batch],
         };
         let (count, records_start) = (self.len(), self.records_end);
@@ -757,10 +757,10 @@ impl ReadDir {
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        let (again, directory, end_marker) = self.begin_again()?;
+        let (again, directory, mount) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let directory = Directory { fd, ..directory };
-        let source = Source::whole(fd, end_marker, false);
+        let source = Source::whole(fd, mount, false);
         let read = listing.read_known(directory, source);
         self.phase = listing.phase;
         read

@@ -1,8 +1,8 @@
 //! `Entries`: yields the entries of an open directory, and states the contract of reading.
 
 use super::buffer::Buffer;
-use super::end_marker::EndMarker;
 use super::entry::{Directory, Entry};
+use super::mount::Mount;
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::BorrowedFd;
@@ -63,17 +63,13 @@ impl<'a> Entries<'a> {
     #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
     #[inline]
     pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {
-        Self::of(Directory { fd: dir, path: b"", depth: 0 }, buffer, EndMarker::NONE)
+        Self::of(Directory { fd: dir, path: b"", depth: 0 }, buffer, Mount::PLAIN)
     }
 
     /// Returns the entries of `directory`, from the position of its descriptor on.
     #[inline]
-    pub(crate) fn of(
-        directory: Directory<'a>,
-        buffer: &'a mut Buffer,
-        end_marker: EndMarker,
-    ) -> Self {
-        let records = Records::new(directory.fd, buffer.memory(), end_marker);
+    pub(crate) fn of(directory: Directory<'a>, buffer: &'a mut Buffer, mount: Mount) -> Self {
+        let records = Records::new(directory.fd, buffer.memory(), mount);
         Self { records, phase: Phase::Reading, directory }
     }
 

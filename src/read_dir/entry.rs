@@ -160,7 +160,7 @@ const FILE: OFlags = OFlags::RDONLY.union(OFlags::NOCTTY);
 #[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     #[cfg(test)]
-    super::end_marker::tests::count_query();
+    super::mount::tests::count_query();
     let flags = NOT_BEYOND | DONT_SYNC;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
     Ok(FileType::from_mode(statx.stx_mode.into()))

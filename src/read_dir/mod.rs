@@ -1,9 +1,9 @@
 //! `ReadDir`: reads a directory through a descriptor and memory of its own.
 
 pub(crate) mod buffer;
-pub(crate) mod end_marker;
 pub(crate) mod entries;
 pub(crate) mod entry;
+pub(crate) mod mount;
 pub(crate) mod owned;
 pub(crate) mod records;
 
@@ -14,9 +14,9 @@ pub use owned::{OwnedEntries, OwnedEntry};
 
 use crate::error::Error;
 use crate::open::{open, open_again};
-use end_marker::EndMarker;
 use entries::find;
 use entry::Directory;
+use mount::Mount;
 use records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
@@ -98,7 +98,7 @@ pub struct ReadDir {
     records: MaybeUninit<Records<'static>>,
     pub(crate) phase: Phase,
     dir: OwnedFd,
-    /// Whether the end marker was queried.
+    /// Whether the mount was queried.
     is_marked: bool,
     path: Vec<u8>,
     _buffer: Buffer,
@@ -126,7 +126,7 @@ impl ReadDir {
     pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
         let (dir, path) = (dir.into(), path.as_ref().as_os_str().as_bytes().into());
         let mut buffer = Buffer::new();
-        let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
+        let records = Records::new(dir.as_fd(), buffer.memory(), Mount::PLAIN);
         // SAFETY: `MaybeUninit<T>` has the layout of `T`, and a lifetime does not change a layout.
         // The records borrow two values, which are in the same struct and live as long as the
         // records:
@@ -245,18 +245,16 @@ impl ReadDir {
             .filter_map(Result::transpose)
     }
 
-    /// Returns the directory and its end marker, and unless the reader is at the beginning, another
+    /// Returns the directory and its mount, and unless the reader is at the beginning, another
     /// descriptor that is.
     #[inline(always)]
-    pub(crate) fn begin_again(
-        &mut self,
-    ) -> Result<(Option<OwnedFd>, Directory<'_>, EndMarker), Error> {
+    pub(crate) fn begin_again(&mut self) -> Result<(Option<OwnedFd>, Directory<'_>, Mount), Error> {
         let records = Self::records(&mut self.records);
         let is_at_beginning = self.phase == Phase::Fresh && !records.has_begun();
-        let end_marker = records.end_marker;
+        let mount = records.mount;
         let directory = self.directory();
         let again = if is_at_beginning { Ok(None) } else { open_again(directory.fd) };
-        Ok((again.map_err(|errno| directory.error(errno))?, directory, end_marker))
+        Ok((again.map_err(|errno| directory.error(errno))?, directory, mount))
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
@@ -276,7 +274,7 @@ impl ReadDir {
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)?;
         if !mem::replace(&mut self.is_marked, true) {
-            Self::records(&mut self.records).end_marker = EndMarker::of(&self.dir);
+            Self::records(&mut self.records).mount = Mount::of(&self.dir);
         }
         Ok(())
     }

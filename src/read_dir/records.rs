@@ -1,7 +1,7 @@
 //! `Records`: reads the kernel's records of a directory into memory, batch by batch, up to the end.
 
 use super::buffer::Buffer;
-use super::end_marker::EndMarker;
+use super::mount::Mount;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{RawDir, RawDirEntry, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
@@ -20,7 +20,7 @@ const _: () = assert!(MIN_RECORD == 24 && MAX_RECORD == 4120 && Buffer::MIN_CAPA
 /// The records of one directory, in memory that holds one batch.
 pub(crate) struct Records<'a> {
     raw: RawDir<'a, BorrowedFd<'a>>,
-    pub(crate) end_marker: EndMarker,
+    pub(crate) mount: Mount,
     /// The highest address at which a record can end and leave room in the memory for the largest
     /// one.
     room_end: usize,
@@ -64,8 +64,7 @@ impl Phase {
     }
 }
 
-/// The last record, which may be a dot. The default stands for no record, because 0 is not a
-/// marker.
+/// The last record, which may be a dot. The default stands for no record, because 0 marks no end.
 #[derive(Clone, Copy, Default)]
 struct Last {
     cookie: u64,
@@ -81,19 +80,19 @@ impl Last {
 
     /// Returns `true` if the directory ends with this record, provided that its batch does.
     ///
-    /// Where the compiler knows that there is no marker, it inlines this, and no call is left.
+    /// Where the compiler knows that no cookie marks the end, it inlines this, and no call is left.
     /// Elsewhere the two calls make it too long to inline. The same condition in the caller, or
     /// inlined, costs 3 to 12 instructions an entry. So does `&Records` for the argument: all of
     /// the reader would stay in memory.
     #[cold]
-    fn is_end(self, end_marker: EndMarker, room_end: usize) -> bool {
-        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_end)
+    fn is_end(self, mount: Mount, room_end: usize) -> bool {
+        mount.end_cookie.is_some() && self.has(mount) && self.leaves_room(room_end)
     }
 
     #[cold]
     #[inline(never)]
-    fn has(self, end_marker: EndMarker) -> bool {
-        end_marker.is(self.cookie)
+    fn has(self, mount: Mount) -> bool {
+        mount.end_cookie.is_some_and(|end| end.is(self.cookie))
     }
 
     /// Returns `true` if the largest record fits after this one. Otherwise the batch may have
@@ -112,11 +111,11 @@ impl<'a> Records<'a> {
     pub(crate) fn new(
         dir: BorrowedFd<'a>,
         memory: &'a mut [MaybeUninit<u8>],
-        end_marker: EndMarker,
+        mount: Mount,
     ) -> Self {
         let room_end = memory.as_ptr_range().end as usize - MAX_RECORD;
         let (raw, last) = (RawDir::new(dir, memory), Last::default());
-        Self { raw, end_marker, room_end, last }
+        Self { raw, mount, room_end, last }
     }
 
     /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns
@@ -147,11 +146,11 @@ impl<'a> Records<'a> {
         None
     }
 
-    /// Returns `true` at the end, which the end marker may say before the kernel does.
+    /// Returns `true` at the end, which the cookie may say before the kernel does.
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
         !phase.is_reading()
-            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_end)
+            || self.raw.is_buffer_empty() && self.last.is_end(self.mount, self.room_end)
     }
 
     /// Returns `true` if there has been a record since the beginning or the last
@@ -192,7 +191,7 @@ impl<'a> Records<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{EndMarker, Last, MAX_RECORD, Phase, Records};
+    use super::{Last, MAX_RECORD, Mount, Phase, Records};
     use crate::{Buffer, Entries};
     use rustix::fd::AsFd;
     use std::fs::File;
@@ -206,10 +205,10 @@ mod tests {
         dir
     }
 
-    /// A marker of another file system is an ordinary cookie here.
+    /// The end cookie of another file system is an ordinary cookie here.
     #[test]
     #[cfg_attr(miri, ignore = "reads a directory")]
-    fn wrong_marker_inside_a_batch_is_not_the_end() {
+    fn wrong_cookie_inside_a_batch_is_not_the_end() {
         let made = with_files(&["a", "b", "c"]);
         let dir = crate::open(made.path()).unwrap();
         let (mut buffer, mut cookies) = (Buffer::new(), vec![0]);
@@ -220,40 +219,40 @@ mod tests {
         for cookie in cookies {
             let dir = crate::open(made.path()).unwrap();
             let mut entries = Entries::new(dir.as_fd(), &mut buffer);
-            entries.records.end_marker = EndMarker::made_up(cookie);
-            assert_eq!(entries.count().unwrap(), 3, "marker {cookie}");
+            entries.records.mount = Mount::made_up(cookie);
+            assert_eq!(entries.count().unwrap(), 3, "end cookie {cookie}");
         }
     }
 
     /// A batch ends early if the next record does not fit.
     #[test]
     #[cfg_attr(miri, ignore = "reads a directory")]
-    fn marker_counts_only_with_room_for_largest_record() {
+    fn end_cookie_counts_only_with_room_for_largest_record() {
         let made = with_files(&["file"]);
         let mut buffer = Buffer::new();
         let start = buffer.memory().as_ptr().addr();
         // Reads one batch. Returns its last record, and whether that is the end.
-        let mut read = |len: usize, end_marker| {
+        let mut read = |len: usize, mount| {
             let dir = crate::open(made.path()).unwrap();
             let mut phase = Phase::Reading;
-            let mut records = Records::new(dir.as_fd(), &mut buffer.memory()[..len], end_marker);
+            let mut records = Records::new(dir.as_fd(), &mut buffer.memory()[..len], mount);
             while !records.is_used_up() {
                 records.next_record(&mut phase);
             }
             (records.last, records.has_ended(phase))
         };
-        let (Last { cookie, .. }, has_ended) = read(Buffer::MIN_CAPACITY, EndMarker::NONE);
-        assert!(!has_ended, "an end without a marker");
-        let marker = EndMarker::made_up(cookie);
-        let used = read(Buffer::MIN_CAPACITY, marker).0.end_address() - start;
+        let (Last { cookie, .. }, has_ended) = read(Buffer::MIN_CAPACITY, Mount::PLAIN);
+        assert!(!has_ended, "an end without a cookie");
+        let mount = Mount::made_up(cookie);
+        let used = read(Buffer::MIN_CAPACITY, mount).0.end_address() - start;
         for (spare, expected) in
             [(MAX_RECORD - 1, false), (MAX_RECORD, true), (MAX_RECORD + 1, true)]
         {
-            assert_eq!(read(used + spare, marker).1, expected, "{spare} bytes are left");
+            assert_eq!(read(used + spare, mount).1, expected, "{spare} bytes are left");
         }
         assert!(
-            !read(used + MAX_RECORD, EndMarker::made_up(cookie.wrapping_add(1))).1,
-            "another marker"
+            !read(used + MAX_RECORD, Mount::made_up(cookie.wrapping_add(1))).1,
+            "another cookie"
         );
     }
 }

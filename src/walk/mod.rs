@@ -36,8 +36,8 @@ use crate::error::Error;
 use crate::file_type::FileType;
 use crate::listing::{Extent, FIRST_BATCH, Listing, MAX_STREAM_BATCH, Order, Source};
 use crate::metadata::Metadata;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Entry;
+use crate::read_dir::mount::Mount;
 use crate::read_dir::owned::{OwnedEntries, OwnedEntry};
 use crate::read_dir::records::Phase;
 use read_ahead::ReadAhead;
@@ -230,11 +230,11 @@ impl Remaining {
 
 impl Work for Remaining {
     /// Reads the entries that were not read, which a closed level cannot.
-    fn before_close(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) {
+    fn before_close(&mut self, dir: BorrowedFd<'_>, mount: Mount) {
         if let Rest::Unread { has_metadata, .. } = self.rest {
             let mut listing = Listing::with_order(Order::Unsorted);
             listing.has_metadata = has_metadata;
-            listing.fill(Source::whole(dir, end_marker, true));
+            listing.fill(Source::whole(dir, mount, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
             self.rest = try_box(listing).map_or_else(Rest::Error, Rest::Kept);
@@ -430,7 +430,7 @@ impl Walk {
     fn read_rest(&mut self) -> Result<(), Error> {
         let Self { cursor, listing, .. } = self;
         let above = end_above(&cursor.stack.levels);
-        let end_marker = cursor.stack.top().end_marker;
+        let mount = cursor.stack.top().mount;
         let (directory, remaining) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
         match mem::take(&mut remaining.rest) {
             Rest::Nothing => return Ok(()),
@@ -445,7 +445,7 @@ impl Walk {
                     listing.keep_last(above);
                     remaining.next = above.entries;
                 }
-                let source = Source::in_parts(directory.fd, end_marker);
+                let source = Source::in_parts(directory.fd, mount);
                 listing.read_part(source, batch, Phase::Reading);
                 // An error comes after the entries before it.
                 remaining.rest = Rest::after(listing, MAX_STREAM_BATCH.min(2 * batch));
@@ -513,7 +513,7 @@ impl Walk {
         let Self { cursor, listing, ahead, .. } = self;
         let above = end_above(&cursor.stack.levels);
         let top = cursor.stack.top_mut();
-        let (depth, end_marker) = (top.bounds.depth, top.end_marker);
+        let (depth, mount) = (top.bounds.depth, top.mount);
         let (directory, remaining) = top.directory_and_remaining(&cursor.path);
         let (next, is_listed) = (above.entries, content.is_some());
         *remaining = Remaining { next, end: above, is_listed, rest: Rest::Nothing };
@@ -527,14 +527,14 @@ impl Walk {
             Some(content) => listing.append(above, content),
             None if ahead.is_none() && listing.order == Order::Unsorted => {
                 listing.truncate(above);
-                let source = Source::in_parts(directory.fd, end_marker);
+                let source = Source::in_parts(directory.fd, mount);
                 listing.read_part(source, FIRST_BATCH, Phase::Fresh);
                 remaining.rest = Rest::after(listing, FIRST_BATCH);
                 listing.phase = Phase::Ended; // the rest has the error
             }
             None => {
                 let enters = cursor.options.enters_below(depth);
-                listing.read_behind(above, Source::whole(directory.fd, end_marker, enters));
+                listing.read_behind(above, Source::whole(directory.fd, mount, enters));
             }
         }
         remaining.end = listing.extent();

@@ -34,7 +34,7 @@ use crate::cursor::spare::Spare;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Extent, Listing, Source};
-use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::mount::Mount;
 use crate::read_dir::records::Phase;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
@@ -151,7 +151,7 @@ struct Place {
 /// A directory that is open ahead.
 struct AheadDir {
     fd: OwnedFd,
-    end_marker: EndMarker,
+    mount: Mount,
     _token: Arc<()>,
     /// The directories in it that come next, in the order of the walk.
     children: Vec<AheadChild>,
@@ -280,12 +280,12 @@ impl AheadRead {
     /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
     /// this one.
     fn hand_over(self) -> Option<(OpenDir, Box<Listing>)> {
-        let end_marker = self.dir.end_marker;
+        let mount = self.dir.mount;
         let dir = match Arc::try_unwrap(self.dir) {
             Ok(dir) => dir.fd,
             Err(shared) => fcntl_dupfd_cloexec(&shared.fd, 0).ok()?,
         };
-        Some((OpenDir { dir, end_marker, unreadable: None }, self.content))
+        Some((OpenDir { dir, mount, unreadable: None }, self.content))
     }
 }
 
@@ -484,7 +484,7 @@ impl Shared {
 
     /// Opens and reads the directory of `begun`. `token` counts the descriptor.
     fn read(&self, listing: &mut Listing, begun: &Item, token: Arc<()>) -> Option<AheadRead> {
-        let AheadDir { fd, end_marker, children, .. } = &*begun.parent;
+        let AheadDir { fd, mount, children, .. } = &*begun.parent;
         let AheadChild { name, place } = &children[begun.range.start];
         let found = raw_open::below_on_mount(fd.as_fd(), name, self.options.options.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
@@ -496,14 +496,14 @@ impl Shared {
             return None;
         }
         let enters = self.options.options.enters_below(place.depth);
-        let source = Source::whole(fd.as_fd(), *end_marker, enters);
+        let source = Source::whole(fd.as_fd(), *mount, enters);
         listing.read_behind(Extent::default(), source);
         if !matches!(listing.phase, Phase::Ended | Phase::Empty) {
             return None;
         }
         let range = if enters { 0..listing.len() } else { 0..0 };
         let children = AheadChild::among(listing, range, place.depth + 1).ok()?;
-        let dir = AheadDir { fd, end_marker: *end_marker, _token: token, children };
+        let dir = AheadDir { fd, mount: *mount, _token: token, children };
         let content = Box::new(listing.compact_copy().ok()?);
         Some(AheadRead { dir: Arc::new(dir), content })
     }
@@ -511,7 +511,7 @@ impl Shared {
     /// Adds the remaining directories of the walk's current directory to the list, once, if calls
     /// wait and a descriptor is free.
     fn list_remaining(&self, state: &mut State, cursor: &mut Cursor<Remaining>, listing: &Listing) {
-        let Level { bounds, end_marker, remaining, .. } = cursor.stack.top();
+        let Level { bounds, mount, remaining, .. } = cursor.stack.top();
         let (depth, range) = (bounds.depth + 1, remaining.next..remaining.end.entries);
         if remaining.is_listed || state.budget == 0 || range.is_empty() {
             return;
@@ -521,7 +521,7 @@ impl Shared {
         let Some(token) = self.reserve_descriptor(state, index) else { return };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
         let children = AheadChild::among(listing, range, depth).unwrap_or_default();
-        let parent = AheadDir { fd, end_marker: *end_marker, _token: token, children };
+        let parent = AheadDir { fd, mount: *mount, _token: token, children };
         if let Some(siblings) = Item::pending(Arc::new(parent)) {
             state.list.insert(index, siblings);
         }
@@ -532,9 +532,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::{
-        AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, EndMarker,
-        FAST_MICROS, Item, LONG_MICROS, Listing, MAX_BUDGET, Place, Progress, ReadAhead, Relaxed,
-        State, WalkOptions,
+        AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, FAST_MICROS, Item,
+        LONG_MICROS, Listing, MAX_BUDGET, Mount, Place, Progress, ReadAhead, Relaxed, State,
+        WalkOptions,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -548,10 +548,10 @@ mod tests {
 
     /// A directory with another one in it.
     fn dir(ahead: &ReadAhead, depth: usize, following_count: usize) -> AheadDir {
-        let (fd, end_marker) = (crate::open("/").unwrap(), EndMarker::NONE);
+        let (fd, mount) = (crate::open("/").unwrap(), Mount::PLAIN);
         let place = Place { depth, following_count };
         let children = vec![AheadChild { name: c"n".to_owned(), place }];
-        AheadDir { fd, end_marker, _token: Arc::clone(&ahead.shared.open_token), children }
+        AheadDir { fd, mount, _token: Arc::clone(&ahead.shared.open_token), children }
     }
 
     /// A directory in one of its own.

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::listing::{Listing, MAX_STREAM_BATCH, Order, Source};
 use crate::open::{open_again, rewind};
 use crate::read_dir::buffer::Buffer;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
+use crate::read_dir::mount::Mount;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -72,7 +72,7 @@ impl Batch {
     pub(crate) fn advance(
         &mut self,
         directory: Directory<'_>,
-        end_marker: EndMarker,
+        mount: Mount,
         subdirs: &mut Subdirs,
     ) -> Result<bool, Error> {
         if !self.updates.is_empty() {
@@ -88,12 +88,12 @@ impl Batch {
                 return end.map(|()| false).map_err(|errno| directory.error(errno));
             }
             if phase == Phase::Fresh {
-                end_marker.move_fixed_end(directory.fd);
+                mount.move_fixed_end(directory.fd);
             }
             // Keep the system call in the caller's frame: after a system call, returning from an
             // outer frame mispredicts.
             self.begin(phase);
-            let source = Source::in_parts(directory.fd, end_marker);
+            let source = Source::in_parts(directory.fd, mount);
             // A reply with metadata brings few names.
             let is_large = self.listing.has_metadata && phase == Phase::Reading;
             let least = if is_large { MAX_STREAM_BATCH } else { 0 };
@@ -146,14 +146,14 @@ impl Batch {
         &mut self,
         listing: &mut Listing,
         directory: Directory<'_>,
-        end_marker: EndMarker,
+        mount: Mount,
         subdirs: &mut Subdirs,
     ) -> Result<(), Error> {
         listing.clear();
         let again = match self.listing.phase {
             Phase::Empty => return Ok(()),
             Phase::Fresh => {
-                end_marker.move_fixed_end(directory.fd);
+                mount.move_fixed_end(directory.fd);
                 Ok(None)
             }
             Phase::Failed(errno) => Err(errno),
@@ -164,7 +164,7 @@ impl Batch {
             directory.error(errno)
         })?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
-        let source = Source::whole(fd, end_marker, subdirs.can_enter());
+        let source = Source::whole(fd, mount, subdirs.can_enter());
         let read = listing.read_known(directory, source);
         self.begin(listing.phase);
         self.updates.clear();

@@ -10,8 +10,8 @@ use crate::cursor::stack::Level;
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::metadata::Metadata;
-use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
+use crate::read_dir::mount::Mount;
 use crate::read_dir::records::Phase;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, unlinkat};
@@ -48,7 +48,7 @@ use std::{fmt, io};
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,
-    end_marker: EndMarker,
+    mount: Mount,
     /// The directory that the name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
     is_second_visit: bool,
@@ -80,12 +80,12 @@ impl<'a, S> Dir<'a, S> {
         let phase = unreadable.map_or(Phase::Fresh, Phase::Failed);
         batch.begin(if has_entries { phase } else { Phase::Empty });
         subdirs.begin(is_second_visit || !options.enters_below(bounds.depth));
-        let end_marker = top.end_marker;
+        let mount = top.mount;
         let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
         Self {
             batch,
             directory,
-            end_marker,
+            mount,
             parent,
             is_second_visit,
             state,
@@ -118,8 +118,8 @@ impl<'a, S> Dir<'a, S> {
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<DirEntry<'_>>, Error> {
-        let Self { batch, directory, end_marker, subdirs, .. } = self;
-        let is_there = batch.advance(*directory, *end_marker, subdirs)?;
+        let Self { batch, directory, mount, subdirs, .. } = self;
+        let is_there = batch.advance(*directory, *mount, subdirs)?;
         Ok(if is_there { Some(batch.entry(*directory)) } else { None })
     }
 
@@ -155,8 +155,8 @@ impl<'a, S> Dir<'a, S> {
         &mut self,
         mut wanted: impl FnMut(&DirEntry<'_>) -> bool,
     ) -> Result<Option<DirEntry<'_>>, Error> {
-        let Self { batch, directory, end_marker, subdirs, .. } = self;
-        while batch.advance(*directory, *end_marker, subdirs)? {
+        let Self { batch, directory, mount, subdirs, .. } = self;
+        while batch.advance(*directory, *mount, subdirs)? {
             if wanted(&batch.entry(*directory)) {
                 return Ok(Some(batch.entry(*directory)));
             }
@@ -217,8 +217,8 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        let Self { batch, directory, end_marker, subdirs, .. } = self;
-        batch.read_whole(listing, *directory, *end_marker, subdirs)
+        let Self { batch, directory, mount, subdirs, .. } = self;
+        batch.read_whole(listing, *directory, *mount, subdirs)
     }
 
     /// Tells the walk not to descend into any entry of this directory, except those that you [name

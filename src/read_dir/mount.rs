@@ -1,5 +1,7 @@
-//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. A new
-//! file system needs its number in `file_system.rs`.
+//! `Mount`: what the mount of a directory tells about reading it. A new file system needs its number
+//! in `file_system.rs`.
+//!
+//! A `Mount` does not know how a directory is read.
 
 use crate::file_system::FileSystem;
 use crate::open::rewind;
@@ -7,98 +9,105 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::fs;
 
-/// The cookie that the last entry of a directory carries on this file system, if it carries one.
+/// The facts that hold for every directory of one mount. They must not be carried across a mount
+/// point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The cookie that marks the end of a directory, if one does. Without it, only an empty
+    /// `getdents64` is the end.
+    pub(crate) end_cookie: Option<EndCookie>,
+    /// Whether a directory may end where it ended when it was opened, until a seek: on btrfs, and
+    /// on an overlay over btrfs.
+    has_fixed_end: bool,
+    /// 3 or 4 on NFS, otherwise 0.
+    nfs_version: u8,
+}
+
+/// The cookie of the last entry of a directory, where it marks the end.
 ///
 /// A reader normally learns that a directory is at its end from one more `getdents64`, which
-/// returns nothing. Some file systems say so earlier, in the cookie (`d_off`) of the last entry:
-/// ext2, ext3 and ext4 with hashed directories say `i64::MAX` (`i32::MAX` to a 32-bit process);
-/// tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
+/// returns nothing. Some file systems say so earlier, in the cookie (`d_off`) of the last entry.
+/// Elsewhere, `i32::MAX` can be an ordinary position: xfs, ramfs, proc, overlay, FUSE and network
+/// file systems have no such cookie. On 9p, the server names the file system type, so it decides.
 ///
-/// A marker holds for every directory of one mount, and must not be carried across a mount point:
-/// xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there
-/// `i32::MAX` can be an ordinary position. On 9p, the server names the file system type, so it
-/// decides about the marker. It counts only on the last record of a batch, and only if that batch
-/// left room for the largest record. Otherwise the batch may have ended because the next record did
-/// not fit.
+/// The cookie counts only on the last record of a batch, and only if that batch left room for the
+/// largest record. Otherwise the batch may have ended because the next record did not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EndMarker(
-    /// The cookie, or 0 for no marker. [`FIXED`] is added where the end may be fixed by `open`.
-    u64,
-);
+pub(crate) enum EndCookie {
+    /// tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs.
+    I32Max,
+    /// ext2, ext3 and ext4 with hashed directories. A 32-bit process gets 32-bit hashes.
+    IsizeMax,
+    #[cfg(test)]
+    MadeUp(u64),
+}
 
-/// A bit that no marker has.
-const FIXED: u64 = 1 << 63;
+impl EndCookie {
+    pub(crate) fn is(self, cookie: u64) -> bool {
+        match self {
+            Self::I32Max => cookie == i32::MAX as u64,
+            Self::IsizeMax => cookie == isize::MAX as u64, // `ext4_get_htree_eof`
+            #[cfg(test)]
+            Self::MadeUp(end) => cookie == end,
+        }
+    }
+}
 
-impl EndMarker {
-    /// No marker: only an empty `getdents64` is the end. This holds on every file system.
-    pub(crate) const NONE: Self = Self(0);
+impl Mount {
+    /// A mount of which nothing is known, except that its directories end where they should. It is
+    /// right on every other file system.
+    pub(crate) const PLAIN: Self = Self { end_cookie: None, has_fixed_end: false, nfs_version: 0 };
 
-    /// The marker of an unknown file system.
-    pub(crate) const UNKNOWN: Self = Self(FIXED);
+    /// A mount of an unknown file system.
+    pub(crate) const UNKNOWN: Self = Self { has_fixed_end: true, ..Self::PLAIN };
 
-    /// No marker, on NFS 3.
-    const NFS3: Self = Self(1 << 62);
-
-    /// No marker, on NFS 4.
-    const NFS4: Self = Self(1 << 61);
-
-    /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
-    /// none, or [`UNKNOWN`](Self::UNKNOWN) if `fstatfs` fails.
+    /// Returns the facts about the mount that `dir` is on, or [`UNKNOWN`](Self::UNKNOWN) if
+    /// `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
         #[cfg(test)]
         if tests::IS_NFS3.get() {
-            return Self::NFS3;
+            return Self { nfs_version: 3, ..Self::PLAIN };
         }
-        Self(match FileSystem::of(&dir) {
-            // `ext4_get_htree_eof`: a 32-bit process gets 32-bit hashes.
-            Ok(FileSystem::EXT4) => isize::MAX as u64,
-            Ok(FileSystem::TMPFS | FileSystem::SYSFS | FileSystem::CGROUP2) => i32::MAX as u64,
-            Ok(FileSystem::BTRFS) => i32::MAX as u64 | FIXED,
-            Ok(FileSystem::OVERLAY) | Err(_) => FIXED,
-            Ok(FileSystem::NFS) if is_nfs3(dir.as_fd()) => return Self::NFS3,
-            Ok(FileSystem::NFS) => return Self::NFS4,
-            _ => 0,
-        })
+        let end_cookie = Some(EndCookie::I32Max);
+        match FileSystem::of(&dir) {
+            Ok(FileSystem::EXT4) => Self { end_cookie: Some(EndCookie::IsizeMax), ..Self::PLAIN },
+            Ok(FileSystem::TMPFS | FileSystem::SYSFS | FileSystem::CGROUP2) => {
+                Self { end_cookie, ..Self::PLAIN }
+            }
+            Ok(FileSystem::BTRFS) => Self { end_cookie, ..Self::UNKNOWN },
+            Ok(FileSystem::OVERLAY) | Err(_) => Self::UNKNOWN,
+            Ok(FileSystem::NFS) => {
+                Self { nfs_version: if is_nfs3(dir.as_fd()) { 3 } else { 4 }, ..Self::PLAIN }
+            }
+            _ => Self::PLAIN,
+        }
     }
 
-    /// Returns the marker of `target`, which may be on the same mount as `dir`, whose marker this
-    /// is. On NFS, that saves a request and a look at all mounts.
+    /// Returns the facts about the mount of `target`, which may be that of `dir`, which is this. On
+    /// NFS, that saves a request and a look at all mounts.
     pub(crate) fn of_target(self, dir: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Self {
         let is_same = || mount_id(dir).is_some_and(|mount| Some(mount) == mount_id(target));
-        if self.is_nfs() && is_same() { self } else { Self::of(target) }
-    }
-
-    fn is_nfs(self) -> bool {
-        matches!(self, Self::NFS3 | Self::NFS4)
+        if self.nfs_version > 0 && is_same() { self } else { Self::of(target) }
     }
 
     /// Returns `true` on NFS 3, whose plain listings lack the types. The kernel lists them together
     /// with the metadata, which tells the types, only as long as it sees that entries are queried.
     pub(crate) fn needs_queries(self) -> bool {
-        self == Self::NFS3
+        self.nfs_version == 3
     }
 
-    /// Creates a marker that no file system has.
-    #[cfg(test)]
-    pub(crate) fn made_up(cookie: u64) -> Self {
-        Self(cookie)
-    }
-
-    /// Returns `true` if a cookie can mark the end.
-    pub(crate) fn has_cookie(self) -> bool {
-        self.0 & !FIXED != 0 && !self.is_nfs()
-    }
-
-    pub(crate) fn is(self, cookie: u64) -> bool {
-        cookie == self.0 & !FIXED && cookie != 0 && !self.is_nfs()
-    }
-
-    /// Lets `dir`, which is at its beginning, end where it ends now. It may otherwise end where it
-    /// ended when it was opened, until a seek: on btrfs, and on an overlay over btrfs.
+    /// Lets `dir`, which is at its beginning, end where it ends now.
     pub(crate) fn move_fixed_end(self, dir: impl AsFd) {
-        if self.0 & FIXED != 0 {
+        if self.has_fixed_end {
             let _ = rewind(dir);
         }
+    }
+
+    /// Creates a mount whose directories end with this cookie.
+    #[cfg(test)]
+    pub(crate) fn made_up(cookie: u64) -> Self {
+        let end_cookie = (cookie != 0).then_some(EndCookie::MadeUp(cookie));
+        Self { end_cookie, ..Self::PLAIN }
     }
 }
 
