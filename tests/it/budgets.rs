@@ -8,25 +8,14 @@ mod allocations;
 mod attacks;
 mod instructions;
 
-use crate::support::fixture::make_file;
 use crate::support::machine::{has_types, is_marked};
-use crate::support::process::{as_nobody, leave_room};
-use crate::support::strace::{Counted, names_in, parts, total};
-use crate::support::tree::{self, Tree};
+use crate::support::prelude::*;
+use crate::support::strace::{names_in, parts, total};
 use allocations::{allocated, grown};
 use attacks::ATTACKS;
-use lendir::{
-    Buffer, Dir, Entries, Entry, FileType, Listing, OFlags, Order, Walk, WalkDirs, WalkDirsOptions,
-    WalkOptions,
-};
-use rustix::fd::AsFd;
 use rustix::fs::{Mode, mkdirat, symlinkat};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::collections::HashMap;
 use std::hint::black_box;
-use std::iter;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 
 /// The size of the smaller tree.
 const SIZE: usize = 40;

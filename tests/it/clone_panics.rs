@@ -3,14 +3,7 @@
 //! Nothing hangs, and a caller that catches the panic loses no directory and gets none twice.
 
 use crate::support::fuses::{Fuses, is_blown};
-use crate::support::machine::watchdog;
-use crate::support::requests::Next;
-use crate::support::tree::{self, Tree};
-use lendir::{WalkDirs, WalkDirsOptions};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use crate::support::prelude::*;
 
 fn options() -> impl Iterator<Item = WalkDirsOptions> {
     let options = |second_visits| WalkDirs::options().second_visits(second_visits);

@@ -1,10 +1,7 @@
 //! Promises of `Entries`.
 
-use crate::support::fixture::{make_file, numbered};
-use crate::support::scan::{Found, all, names};
-use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, Listing};
-use std::os::fd::AsFd;
+use crate::support::prelude::*;
+use crate::support::scan::{all, names};
 
 /// The number of records of 24 bytes that take two batches even with 32 KiB.
 const MANY: usize = 2000;

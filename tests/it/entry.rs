@@ -1,27 +1,12 @@
 //! Queries of an entry and their errors.
 
-use crate::support::fixture::{make_file, mixed};
-use crate::support::machine::{skip, watchdog};
-use crate::support::process;
-use crate::support::scan::type_of_mode;
-use crate::support::scratch::Scratch;
+use crate::support::prelude::*;
 use lendir::rustix::fs::{CWD, FileType, Mode, fstat, mknodat};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, Listing, Metadata, OFlags, Walk};
 use rustix::process::setsid;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::io::Read;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
-use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 /// Checks that the crate's metadata is std's, method by method.
 fn assert_same(found: &Metadata, expected: &fs::Metadata) {

@@ -1,17 +1,8 @@
 //! Checks that opening and reading return the errors of the kernel, with the known paths.
 
-use crate::support::fixture::numbered;
-use crate::support::scan;
-use lendir::{Buffer, Entries, Error, Listing, OFlags, ReadDir};
+use crate::support::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 
 fn errno<T>(result: Result<T, Error>) -> Option<i32> {
     result.err().map(|error| scan::errno(&error))

@@ -1,16 +1,10 @@
 //! Runs the examples, except `rm`, which has a module of its own.
 
-use crate::fixture::{example, in_mount_namespace, mixed, run, run_into, run_unprivileged};
-use crate::machine::{can_trace, skip, watchdog};
-use crate::strace::{Stepped, swap_after_each_call};
-use crate::support::process::Process;
-use crate::support::tree::{Tree, chmod, make};
+use crate::fixture::{in_mount_namespace, run, run_into};
+use crate::support::prelude::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
-use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
-use std::process::{Command, Output};
+use std::io::{Seek, SeekFrom, Write};
+use std::process::Output;
 
 /// Answers of containers' filters to a call that they do not know.
 pub const STATX_REFUSED: [&str; 2] = ["inject=statx:error=ENOSYS", "inject=statx:error=EPERM"];

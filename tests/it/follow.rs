@@ -1,19 +1,7 @@
 //! Symbolic links that the caller follows by `follow`, or the walk by `follow_links`, and the return
 //! from their targets.
 
-use crate::support::machine::{runs_long, watchdog};
-use crate::support::options::{PLAIN, POST, TestOptions};
-use crate::support::process;
-use crate::support::process::leave_room;
-use crate::support::requests::{About, Requests, Visitor, collect_visits};
-use crate::support::tree::{self, Tree};
-use crate::support::visits::{
-    Visit, What, assert_nothing_is_lost_silently, errors, expected_visits, in_one_order,
-};
-use lendir::{WalkDirs, WalkDirsOptions};
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use crate::support::prelude::*;
 
 const OPTIONS: [TestOptions; 7] = [
     PLAIN,

@@ -1,16 +1,6 @@
 //! Checks `Listing`: the orders, the lookups, the iterators, and reading again.
 
-use crate::support::fixture::make_file;
-use crate::support::scan::{ORDERS, Scan};
-use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, Error, Listing, Order};
-use std::ffi::OsStr;
-use std::fs;
-use std::iter;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::panic::catch_unwind;
-use std::path::Path;
+use crate::support::prelude::*;
 
 fn make(dir: &Path, names: &[Vec<u8>]) {
     for name in names {

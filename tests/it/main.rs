@@ -51,4 +51,4 @@ mod walk_dirs;
 mod walk_dirs_bounds;
 mod walk_dirs_errors;
 
-use support::{fixture, machine, strace}; // for the tests of the examples
+use support::fixture; // for the tests of the examples

@@ -4,26 +4,13 @@
 //! runs one case.
 
 use crate::support::fuses::{Fuses, is_blown};
-use crate::support::machine::runs_long;
-use crate::support::process::{self, as_nobody};
-use crate::support::process::{leave_room, open_descriptors};
-use crate::support::requests::Next;
-use crate::support::scan::{self, errno};
-use crate::support::tree::{self, Random, Tree};
-use lendir::{Dir, Error, FileType, Listing, Order, Walk, WalkDirs};
-use rustix::fd::{AsFd, BorrowedFd};
+use crate::support::prelude::*;
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::{env, iter, mem, thread};
+use std::panic::{resume_unwind, set_hook, take_hook};
 
 /// The case of a seed.
 #[derive(Debug)]

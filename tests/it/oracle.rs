@@ -1,16 +1,9 @@
 //! Comparisons of `lendir` with `std::fs::read_dir`: names, inode numbers and types.
 
-use crate::support::fixture::make_file;
-use crate::support::scan::{self, Found, all_again, type_by_std};
-use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, Order};
-use std::collections::{BTreeSet, VecDeque};
+use crate::support::prelude::*;
+use crate::support::scan::{all_again, type_by_std};
+use std::collections::VecDeque;
 use std::error::Error;
-use std::ffi::OsStr;
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 /// Reads a directory with `std`, sorted by name. Queries the types that the directory does not
 /// list.

@@ -9,14 +9,8 @@ mod ends;
 mod limits;
 mod yields;
 
-use crate::support::options::TestOptions;
-use crate::support::process::leave_room;
-use crate::support::requests::{Next, collect_visits};
-use crate::support::tree::Tree;
-use crate::support::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Dir, WalkDirs};
+use crate::support::prelude::*;
 use std::ffi::OsString;
-use std::path::Path;
 
 impl TestOptions {
     pub fn begin(self, root: &Path) -> WalkDirs {

@@ -1,14 +1,9 @@
 //! Checks that `ReadDir` reads the same as `Entries`, shares its descriptor, and reports errors.
 
-use crate::support::fixture::{make_file, mixed, numbered};
-use crate::support::scan::{self, Found};
-use lendir::{Buffer, Entries, Error, Listing, Order, ReadDir, read_dir};
+use crate::support::prelude::*;
+use lendir::read_dir;
 use rustix::fs::tell;
-use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::{mem, thread};
 
 /// The number of entries that fill three batches of 32 KiB, at 24 bytes each.
 const MANY: usize = 3000;

@@ -2,19 +2,13 @@
 //! `tests/recipes` belongs to the recipe of its name: its `test` calls the recipe's functions.
 
 use crate::examples::STATX_REFUSED;
-use crate::fixture::{has_gnu, run, run_into, run_unprivileged};
-use crate::machine::{can_trace, watchdog};
-use crate::strace::{Stepped, swap_after_each_call};
-use crate::support::process::Process;
+use crate::fixture::{has_gnu, run, run_into};
+use crate::support::prelude::*;
 use crate::support::recipe::{self, PAGE, programs};
-use crate::support::tree::{self, Tree, chmod, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fmt::Write;
-use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::str;
 
 /// Runs the recipe of this title, or its `test`, in a directory that contains `src`.

@@ -1,18 +1,8 @@
 //! Names that the caller passes to `Dir`, with a model of what a walk enters.
 
-use crate::support::machine::{runs_long, watchdog};
-use crate::support::options::{OPTIONS, THREADS};
-use crate::support::process::as_nobody;
-use crate::support::requests::Requests;
-use crate::support::scan::{errno, path};
-use crate::support::tree::{self, Random, Tree, chmod};
-use crate::support::visits::{directories, expected_visits};
-use lendir::{Dir, Error, Listing, WalkDirs};
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use crate::support::options::OPTIONS;
+use crate::support::prelude::*;
+use crate::support::scan::path;
 
 /// After `skip_subdirs`, the walk enters exactly what the caller names, in that order, even twice,
 /// whatever the caller has read or requested before. The last letter of a name says what it is.

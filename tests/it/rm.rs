@@ -1,20 +1,9 @@
 //! Runs the example `rm`: next to GNU `rm`, and while another thread changes the tree.
 
 use crate::examples::{limited, outcome};
-use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
-use crate::machine::{can_trace, runs_long, skip, watchdog};
-use crate::strace::{Stepped, swap_after_each_call};
-use crate::support::requests::{Requests, collect_visits};
-use crate::support::tree::{self, Tree, chmod};
-use crate::support::visits::Visit;
-use lendir::WalkDirs;
+use crate::fixture::{has_gnu, in_mount_namespace, run};
+use crate::support::prelude::*;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 
 /// Returns the sorted paths of all entries below `dir`.
 fn all_below(dir: &Path) -> Vec<PathBuf> {

@@ -1,19 +1,9 @@
 //! Checks what a root may be, and several roots in one walk: `WalkDirsOptions::open_all`.
 
-use crate::support::machine::watchdog;
-use crate::support::options::{PLAIN, POST, THREADS, TIGHT, TestOptions};
-use crate::support::process;
-use crate::support::process::leave_room;
-use crate::support::requests::{About, Requests, collect_visits};
-use crate::support::scan::{errno, path};
-use crate::support::tree::{self, Tree, chmod};
-use crate::support::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Error, Listing, Order, Walk, WalkDirs};
+use crate::support::prelude::*;
+use crate::support::scan::path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
-use std::fs::{self, File};
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 
 /// Returns roots and the expected visits. Some roots cannot be opened, and one occurs twice.
 fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {

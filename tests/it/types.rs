@@ -1,12 +1,8 @@
 //! The traits of all public types. A private field can take one away, and a program that uses it no
 //! longer compiles then. Every type is `Debug` and covariant.
 
-use crate::support::tree::Tree;
-use lendir::{
-    Buffer, Dir, DirEntry, Entries, Entry, Error, FileType, ListedEntries, ListedEntry, Listing,
-    Metadata, Order, OwnedEntry, ReadDir, Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions,
-    Worker,
-};
+use crate::support::prelude::*;
+use lendir::{DirEntry, ListedEntries, ListedEntry, OwnedEntry, WalkEntry, Worker};
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::iter::FusedIterator;

@@ -1,19 +1,8 @@
 //! Directories that exist but cannot be read.
 
-use crate::support::machine::watchdog;
-use crate::support::process::as_nobody;
-use crate::support::scan::errno;
+use crate::support::prelude::*;
 use crate::support::strace::total;
-use crate::support::tree::{self, Tree, chmod};
-use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
 
 /// A name, a function that reads the directory and collects errors, the number of these errors, and
 /// the number of errors that the walk reports.

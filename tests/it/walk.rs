@@ -4,18 +4,8 @@
 mod lost;
 mod roots;
 
-use crate::support::machine::runs_long;
-use crate::support::options::{ENTRY_WALK, EntryWalk};
-use crate::support::process::as_nobody;
-use crate::support::requests::About;
-use crate::support::scan::ORDERS;
-use crate::support::tree::{self, Random, Tree, chmod};
-use crate::support::visits::Visit;
-use lendir::{Order, Walk, walk};
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use crate::support::prelude::*;
+use lendir::walk;
 
 /// Compares a walk with its model: in each order, with few descriptors, with threads that read
 /// ahead, and with metadata. Returns the items in the kernel's order.

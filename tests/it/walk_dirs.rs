@@ -1,15 +1,8 @@
 //! Promises of `WalkDirs` and `Dir`: the order, skipping, when a directory is opened, and the
 //! second visit.
 
-use crate::support::machine::runs_long;
-use crate::support::requests::{Requests, check_walk_dirs, collect_visits};
-use crate::support::scan::errno;
-use crate::support::tree::{self, Tree};
-use crate::support::visits::directories;
-use lendir::{Buffer, Dir, Entries, Listing, WalkDirs};
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use crate::support::prelude::*;
+use crate::support::requests::check_walk_dirs;
 
 /// Calls `work` with each directory of `walk`, which must have no errors.
 fn for_each(walk: &mut WalkDirs, mut work: impl FnMut(&mut Dir<'_>)) {

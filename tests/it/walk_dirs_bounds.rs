@@ -1,22 +1,14 @@
 //! Deep trees, and the descriptors and the stack that their walks take.
 
-use crate::support::machine::runs_long;
-use crate::support::process::{self, as_nobody, open_descriptors};
-use crate::support::requests::{About, Requests, collect_visits, walk};
-use crate::support::strace::{Counted, most_open};
-use crate::support::tree::{self, Tree};
-use crate::support::visits::expected_visits;
-use lendir::{Dir, Entry, Listing, Order, WalkDirs};
+use crate::support::prelude::*;
+use crate::support::requests::walk;
+use crate::support::strace::most_open;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, fcntl_getfl, mkdirat, mknodat, statat, symlinkat,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
-use std::fs::{self, Permissions};
 use std::hash::{Hash, Hasher};
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
-use std::{io, iter, thread};
 
 /// Returns the number of directories that `walk` yields, and a hash of their names and depths, in
 /// order. All paths would take too much memory.

@@ -1,15 +1,8 @@
 //! Errors of a walk: each comes once, with its path, and the rest is complete.
 
-use crate::support::process::as_nobody;
-use crate::support::requests::{Requests, check_walk_dirs, collect_visits, walk};
-use crate::support::tree::{self, Tree, chmod};
-use crate::support::visits::{Visit, What, expected_visits};
-use lendir::{Error, OFlags, Order, WalkDirs};
+use crate::support::prelude::*;
+use crate::support::requests::{check_walk_dirs, walk};
 use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 
 /// `from_fd` accepts any descriptor. The error comes from reading it, to the caller or from the
 /// walk.

@@ -1,9 +1,7 @@
 //! The errors with which tests make system calls fail.
 
-use libc::{
-    EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW,
-    ESTALE, c_int,
-};
+use crate::support::prelude::*;
+use libc::{EAGAIN, EBADF, ENOMEM, EOVERFLOW, ESTALE, c_int};
 
 pub const ERRNOS: [(&str, c_int); 13] = [
     ("EIO", EIO),

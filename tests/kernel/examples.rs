@@ -3,16 +3,10 @@
 use crate::file_systems::FileSystem;
 use crate::mounted::{Mounted, Part};
 use crate::support::example::example;
-use crate::support::machine;
-use crate::support::process::{NOBODY, as_nobody};
-use crate::support::tree;
-use lendir::FileType;
+use crate::support::prelude::*;
+use crate::support::process::NOBODY;
 use rustix::fs::{CWD, Mode, mkfifoat};
-use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::{chown, symlink};
-use std::path::Path;
-use std::process::Command;
+use std::os::unix::fs::chown;
 
 /// The commands, which run one after another in the same tree.
 const RUNS: [&[&str]; 17] = [

@@ -1,20 +1,14 @@
 //! Errors of each system call of a single reader.
 
 use crate::errnos::ERRNOS;
-use crate::support::scan::{End, Found, Scan, errno, type_of_mode};
+use crate::support::prelude::*;
 use crate::trap::{self, At, Fault, trapped};
-use lendir::{Buffer, Entries, Entry, Error, FileType, Listing, Metadata, OFlags, Order, ReadDir};
 use libc::{
-    EACCES, EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
-    SYS_openat, SYS_readlinkat, SYS_statx, c_int, c_long,
+    SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_readlinkat, SYS_statx,
+    c_int, c_long,
 };
-use rustix::fd::OwnedFd;
 use rustix::fs::{RawDir, SeekFrom, seek};
-use std::fs::File;
-use std::io::ErrorKind;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
-use std::path::Path;
 
 /// A directory of about ten batches at the smallest capacity of a buffer.
 struct Crowd<'a> {

@@ -7,8 +7,8 @@
 //! there. A server keeps running as the last command. The programs for the commands belong to the
 //! packages in `.ci/packages`. Without them, the tests print SKIPPED.
 
+use crate::support::prelude::*;
 use Contents::{Kernel, Merged, Packed, Written};
-use std::fs;
 
 #[rustfmt::skip]
 pub static FILE_SYSTEMS: [FileSystem; 16] = [

@@ -6,20 +6,14 @@ mod session;
 
 use crate::mounted::in_own_namespace;
 use crate::signals;
-use crate::support::scratch::Scratch;
-use crate::support::{machine, process};
-use libc::{DT_DIR, DT_REG, ENOENT, c_int};
+use crate::support::prelude::*;
+use libc::{DT_DIR, DT_REG, c_int};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use session::Session;
 use std::ffi::CString;
-use std::fs::{self, File};
-use std::io;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 pub use crate::support::fuse::{GETATTR, OPENDIR};
 

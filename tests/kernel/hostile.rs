@@ -7,13 +7,8 @@ mod scenarios;
 use crate::fuse::{
     Answer, Batch, Directory, LONG_NAMES, Server, file_record, long_names_pass, served,
 };
-use crate::support::machine;
-use crate::support::scan::{ORDERS, Scan, errno};
-use lendir::{Buffer, Entries, FileType, Listing, Order};
-use libc::EINVAL;
+use crate::support::prelude::*;
 use scenarios::{Outcome, Scenario, scenarios, when};
-use std::os::fd::AsFd;
-use std::path::Path;
 
 /// `Entries`, `seek`, `Listing` and `std` yield the stated entries and end as stated, whatever the
 /// server does wrong.

@@ -1,18 +1,11 @@
 //! Mounts that last as long as their test, in a mount namespace that no other test sees.
 
 use crate::file_systems::{Contents, FileSystem};
-use crate::support::machine;
-use crate::support::process::{Process, in_thread};
-use crate::support::scratch::Scratch;
+use crate::support::prelude::*;
+use crate::support::process::in_thread;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::io::Read;
 
 /// A file system while it is mounted.
 pub struct Mounted {

@@ -1,18 +1,10 @@
 //! `/proc` while processes start and end, and what other users may see of it.
 
 use crate::file_systems::FILE_SYSTEMS;
-use crate::support::machine;
-use crate::support::process::{self, Process, fork_storm};
-use crate::support::scan::errno;
-use lendir::{Buffer, Entries, Error, OFlags};
+use crate::support::prelude::*;
+use crate::support::process::fork_storm;
 use libc::ENODEV;
-use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
-use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 impl Process {
     fn sleeping() -> Self {

@@ -1,17 +1,10 @@
 //! The options of a walk and its report, which the tests of walks share.
 
-use crate::support::options::{ENTRY_WALK, EntryWalk, PLAIN, TestOptions};
-use crate::support::requests::{Visitor, next};
-use crate::support::tree::make;
-use crate::support::visits::{Visit, What, expected_visits};
-use lendir::{FileType, Order, Walk, WalkDirs};
+use crate::support::prelude::*;
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::{io, iter};
 
 /// Options with a known order, which close levels early.
 pub const SORTED: TestOptions = TestOptions { is_sorted: true, max_open: 4, ..PLAIN };

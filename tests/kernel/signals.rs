@@ -1,8 +1,9 @@
 //! Signals that only interrupt a system call: one to a chosen thread, or a storm of them to this
 //! thread.
 
+use crate::support::prelude::*;
 use std::cell::Cell;
-use std::{mem, process, ptr};
+use std::{process, ptr};
 
 /// The signal. The whole process has one handler for it, but each signal goes to one thread.
 const SIGNAL: libc::c_int = libc::SIGUSR1;

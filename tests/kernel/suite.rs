@@ -9,10 +9,8 @@ mod walks;
 
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem};
 use crate::mounted::Mounted;
-use crate::support::machine;
+use crate::support::prelude::*;
 use contents::Doomed;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 /// A case, which runs on every file system that has what the case requires.
 struct Case {

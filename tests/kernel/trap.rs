@@ -6,15 +6,11 @@
 //! test that sets the trap must run in a process of its own.
 
 use crate::errnos::{ERRNOS, name_of};
-use crate::support::machine;
-use crate::support::process;
-use crate::support::scratch::Scratch;
-use libc::{EINTR, c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
+use crate::support::prelude::*;
+use libc::{c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
 use rustix::thread::set_no_new_privs;
 use std::fmt;
-use std::io;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 pub const OPENAT: c_long = libc::SYS_openat;
 pub const OPENAT2: c_long = libc::SYS_openat2;

@@ -3,12 +3,8 @@
 //! What the walk finds then are errors: one for each level to which neither `..` nor names lead.
 
 use super::{ALL, ANY, Budget};
-use crate::support::strace::Counted;
-use crate::support::tree;
-use lendir::{Listing, WalkDirs};
-use rustix::fd::OwnedFd;
+use crate::support::prelude::*;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
-use std::path::Path;
 
 /// A comb by descriptors, and the directory with a decoy of the same depth, where levels are moved.
 struct Place {

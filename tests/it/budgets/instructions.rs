@@ -7,11 +7,7 @@
 //! what is called for each entry.
 
 use super::INSTRUCTIONS;
-use crate::support::fixture::make_file;
-use crate::support::machine::{runs_long, skip};
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use crate::support::prelude::*;
 
 const TEST: &str = "budgets::instructions::instructions_stay_within_the_budget";
 /// The profiles of `tests/downstream/Cargo.toml`. The short form runs only the first.

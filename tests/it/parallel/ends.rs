@@ -1,13 +1,8 @@
 //! Closures that return early, stop or panic.
 
 use super::endings;
-use crate::support::machine::watchdog;
-use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
-use crate::support::tree::{self, Tree};
+use crate::support::prelude::*;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
 
 /// The number of a visit by which there is a part for each thread.
 const ALL_HAVE_WORK: usize = 100;

@@ -1,21 +1,13 @@
 //! Checks parallel walks that have few descriptors or rights, or whose threads the system refuses.
 
-use crate::support::fixture::{example, run};
-use crate::support::machine::{runs_long, watchdog};
-use crate::support::options::{PLAIN, POST, THREADS, TIGHT};
-use crate::support::process::{self, as_nobody};
-use crate::support::process::{leave_room, open_descriptors};
-use crate::support::requests::{Requests, collect_visits};
-use crate::support::strace::{Counted, lines};
-use crate::support::tree::{self, Tree};
-use crate::support::visits::{assert_nothing_is_lost_silently, errors, in_one_order};
-use lendir::{Dir, WalkDirs, Worker};
+use crate::support::fixture::run;
+use crate::support::prelude::*;
+use crate::support::strace::lines;
+use lendir::Worker;
 use rustix::fs::{Mode, fchmod};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex};
+use std::panic::resume_unwind;
+use std::sync::Barrier;
 
 /// A part that no thread has taken yet has a descriptor. With second visits, the root and its
 /// parent each have another one.

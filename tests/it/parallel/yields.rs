@@ -1,15 +1,9 @@
 //! The visits of all threads together, and the distribution of work.
 
 use super::{STOP_READING, path_of, paths_left, paths_of};
-use crate::support::machine::{runs_long, watchdog};
-use crate::support::options::{OPTIONS, PLAIN, TIGHT, TestOptions};
-use crate::support::tree::{self, Tree};
+use crate::support::options::OPTIONS;
+use crate::support::prelude::*;
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
 
 #[test]
 fn threads_yield_what_one_thread_yields() {

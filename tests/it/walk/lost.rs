@@ -1,17 +1,8 @@
 //! Checks levels that are closed: a walk with few descriptors yields the same entries, and each
 //! lost level is one error.
 
-use crate::support::options::{ENTRY_WALK, EntryWalk};
-use crate::support::process;
-use crate::support::process::{leave_room, open_descriptors};
-use crate::support::requests::next;
-use crate::support::tree::{self, Tree};
-use crate::support::visits::{Visit, errors_between};
-use lendir::{Order, Walk};
-use std::fs::{self};
-use std::panic::{self, AssertUnwindSafe};
-use std::thread;
-use std::time::Duration;
+use crate::support::prelude::*;
+use std::panic;
 
 const SORTED: EntryWalk = EntryWalk { order: Order::Bytes, ..ENTRY_WALK };
 const FEW: EntryWalk = EntryWalk { max_open: 4, ..SORTED };

@@ -1,17 +1,8 @@
 //! Roots that are entries of the walk: `yield_roots`.
 
-use crate::support::options::{ENTRY_WALK, EntryWalk};
-use crate::support::process::as_nobody;
-use crate::support::requests::About;
-use crate::support::scan::{ORDERS, errno};
-use crate::support::tree::{self, Tree, chmod};
-use crate::support::visits::{Visit, What};
+use crate::support::prelude::*;
+use lendir::WalkEntry;
 use lendir::rustix::fs::{CWD, FileType, Mode, fstat, mknodat};
-use lendir::{Walk, WalkEntry, WalkOptions};
-use std::fs::{self, File};
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 
 fn place() -> Tree {
     Tree::new(|at| {

@@ -7,13 +7,10 @@ use crate::support::fuse::{
     READDIRPLUS, READDIRPLUS_AUTO, RELEASEDIR, RMDIR, STATFS, UNLINK, init, longs, send, statfs,
     u32_at, u64_at, words,
 };
+use crate::support::prelude::*;
 use libc::c_int;
-use std::collections::HashMap;
 use std::ffi::CStr;
-use std::fs::File;
 use std::io::Read;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 const STATX: u32 = 52;
 

@@ -3,15 +3,8 @@
 use super::served;
 use crate::fuse::{Answer, Directory, Record, Server, dir, directory, file_record, leaf};
 use crate::support::example::example;
-use crate::support::process::as_nobody;
+use crate::support::prelude::*;
 use crate::support::recipe::recipe;
-use crate::support::scratch::Scratch;
-use libc::EIO;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// An entry whose type is unknown, and stays unknown, is an error. It is not left out.
 #[test]

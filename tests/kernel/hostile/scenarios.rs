@@ -2,9 +2,7 @@
 
 use crate::errnos::ERRNOS;
 use crate::fuse::{Answer, Batch, Directory, Record, dots, file_record as file, long_names};
-use crate::support::scan::{End, Found, Scan, type_of_mode};
-use libc::{EINTR, EIO, ENOENT};
-use std::process::Command;
+use crate::support::prelude::*;
 
 /// A misbehaviour of the server, and the outcome for each reader.
 pub struct Scenario {

@@ -9,14 +9,11 @@
 use super::contents::most;
 use crate::mounted::Mounted;
 use crate::signals::{self, Storm};
-use crate::support::machine::{self, Over};
-use crate::support::scan::{Found, all, all_again};
-use lendir::{Buffer, Entries};
+use crate::support::prelude::*;
+use crate::support::scan::{all, all_again};
 use rustix::fs::{AtFlags, FileType, Mode, mkdirat, mknodat, renameat, unlinkat};
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
 

@@ -3,15 +3,8 @@
 
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
-use crate::support::machine;
-use crate::support::tree;
+use crate::support::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 
 /// Makes `types`, `names`, a directory for each of [`counts`], `tree`, and `doomed`, which cases
 /// remove.

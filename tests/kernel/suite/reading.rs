@@ -2,14 +2,11 @@
 
 use super::contents::{TYPES, counts, files, still};
 use crate::mounted::Mounted;
-use crate::support::machine;
-use crate::support::scan::{self, End, Found, ORDERS, Scan, names, type_of_mode};
-use lendir::{Buffer, Entries, FileType, ListedEntry, Listing, Order};
+use crate::support::prelude::*;
+use crate::support::scan::names;
+use lendir::ListedEntry;
 use rustix::fs::{RawDir, SeekFrom, seek};
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::os::fd::AsFd;
-use std::path::Path;
 
 pub fn all(dir: &Path) -> Vec<Found> {
     scan::all(&mut Entries::new(lendir::open(dir).unwrap().as_fd(), &mut Buffer::new()))

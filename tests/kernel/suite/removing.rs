@@ -3,11 +3,8 @@
 use super::contents::{Doomed, remove_directories};
 use super::reading::all;
 use crate::mounted::Mounted;
-use crate::support::scan::{End, Found, Scan};
-use lendir::{Buffer, Entries, FileType};
+use crate::support::prelude::*;
 use rustix::fs::{AtFlags, unlinkat};
-use std::fs;
-use std::os::fd::AsFd;
 
 /// A `ReadDir` that knows the end marker does not notice that the directory was removed after its
 /// last entry. Without a marker, the next call notices.

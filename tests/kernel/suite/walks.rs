@@ -4,20 +4,9 @@ use super::contents::{DEPTH, WIDTH, fill_tree, still};
 use crate::mounted::Mounted;
 use crate::report::{OPTIONS, Report, remove_contents};
 use crate::signals::{self, Storm};
-use crate::support::machine::{self, Over};
-use crate::support::options::{PLAIN, TestOptions};
-use crate::support::requests::Requests;
-use crate::support::tree::make;
-use lendir::Listing;
-use libc::ENOENT;
+use crate::support::prelude::*;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Calls `compare` with each tree and its expected report, and again if the tree has changed
 /// meanwhile.

@@ -3,11 +3,8 @@
 
 use crate::mounted::run_isolated;
 use crate::report::{Report, SORTED, comb, level};
-use crate::support::options::TestOptions;
-use crate::support::tree::make;
-use libc::ENOENT;
+use crate::support::prelude::*;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
-use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.

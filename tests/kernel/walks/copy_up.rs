@@ -4,16 +4,8 @@
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
 use crate::report::{Report, SORTED, comb, level};
-use crate::support::machine;
-use crate::support::options::TestOptions;
-use libc::EXDEV;
+use crate::support::prelude::*;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
 
 const DEPTH: usize = 8;
 

@@ -4,19 +4,10 @@ use crate::errnos::ERRNOS;
 use crate::file_systems::FILE_SYSTEMS;
 use crate::fuse::{Directory, Server, dir, directory, file, served};
 use crate::report::{Report, SORTED, SORTED_WALK, comb};
-use crate::support::machine;
-use crate::support::options::{EntryWalk, TestOptions};
-use crate::support::process::as_nobody;
-use crate::support::requests::{Requests, collect_visits};
-use crate::support::tree::make;
-use crate::support::visits::{Visit, assert_nothing_is_lost_silently, errors, errors_between};
+use crate::support::prelude::*;
 use crate::trap::{self, CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX, trapped};
-use lendir::{Dir, Order};
-use libc::{EACCES, EINTR, EMFILE, ENFILE, ENOENT, ENOSYS, EPERM, EXDEV, c_int, c_long};
+use libc::{ENFILE, c_int, c_long};
 use rustix::thread::gettid;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 6;
 

@@ -6,17 +6,8 @@ use crate::fuse::{
     directory_that_ends, file, leaf, long_names_pass, served,
 };
 use crate::report::{OPTIONS, Report, SORTED, check_ways, level};
-use crate::support::machine;
-use crate::support::options::{PLAIN, TestOptions};
-use crate::support::process::leave_room;
-use crate::support::scan::errno;
-use lendir::{Dir, Listing, Order, Walk, WalkDirs};
-use libc::{
-    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, EXDEV,
-    c_int,
-};
-use std::fs;
-use std::path::PathBuf;
+use crate::support::prelude::*;
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, ENAMETOOLONG, c_int};
 
 /// Makes a [`report::comb`](crate::report::comb), with `change` made to each level.
 fn comb(

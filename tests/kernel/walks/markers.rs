@@ -5,15 +5,11 @@ use crate::file_systems::FileSystem;
 use crate::fuse::{Batch, Child, Directory, Server, dir, directory, file, served};
 use crate::mounted::in_own_namespace;
 use crate::report::{Report, check_ways, comb, level};
-use crate::support::machine;
-use crate::support::tree::make;
+use crate::support::prelude::*;
 use crate::trap;
-use lendir::WalkDirs;
-use libc::{EIO, ENOSYS, c_int, c_long};
+use libc::{c_int, c_long};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::ffi::CString;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 6;
 

@@ -2,16 +2,9 @@
 
 use crate::mounted::run_isolated;
 use crate::report::{OPTIONS, Report, check_ways, comb};
-use crate::support::options::{PLAIN, TestOptions};
-use crate::support::requests::{Requests, collect_visits};
-use crate::support::tree::make;
-use crate::support::visits::{directories, errors};
-use lendir::{FileType, WalkDirs};
-use libc::{ELOOP, EXDEV};
+use crate::support::prelude::*;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive};
-use std::os::unix::fs::symlink;
-use std::path::Path;
 
 fn mount_tmpfs(at: &Path) {
     mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();

@@ -2,13 +2,11 @@
 //! permits it.
 
 use crate::mounted::run_isolated;
-use crate::support::process::{NOBODY, as_nobody};
-use crate::support::tree::make;
-use lendir::{Walk, WalkDirs};
+use crate::support::prelude::*;
+use crate::support::process::NOBODY;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, statat, utimensat};
 use rustix::mount::{MountFlags, mount};
-use std::os::unix::fs::{chown, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::chown;
 
 /// The directories that a walk opens as the root, by name, at a mount point, and through a followed
 /// link.

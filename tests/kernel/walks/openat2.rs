@@ -2,16 +2,10 @@
 
 use crate::mounted::run_isolated;
 use crate::report::{Report, SORTED, comb};
-use crate::support::options::TestOptions;
-use crate::support::tree::make;
+use crate::support::prelude::*;
 use crate::trap::{self, CALLS, GETDENTS64, OPENAT, OPENAT2, STATX, trapped};
-use lendir::{Walk, WalkDirs};
-use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, EXDEV};
+use libc::ENFILE;
 use rustix::mount::{MountFlags, mount, mount_bind};
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
 
 const DEPTH: usize = 6;
 

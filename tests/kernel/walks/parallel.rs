@@ -2,10 +2,9 @@
 //! on several threads, too.
 
 use crate::report::{Report, SORTED, comb};
-use crate::support::options::{PLAIN, POST, TestOptions};
-use crate::support::visits::assert_nothing_is_lost_silently;
+use crate::support::prelude::*;
 use crate::trap::{self, trapped};
-use libc::{EIO, EMFILE, c_int, c_long};
+use libc::{c_int, c_long};
 
 const CALLS: [c_long; 4] =
     [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];

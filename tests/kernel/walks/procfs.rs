@@ -1,11 +1,9 @@
 //! Walks of `/proc` and `/sys` while processes start and end.
 
 use crate::report::OPTIONS;
-use crate::support::machine;
-use crate::support::process::{as_nobody, fork_storm};
-use crate::support::visits::{Visit, What};
-use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
-use std::path::PathBuf;
+use crate::support::prelude::*;
+use crate::support::process::fork_storm;
+use libc::{ESRCH, c_int};
 
 /// The errors that may occur. The directories of a process disappear when it ends, and only its
 /// owner may read some of them. A zombie has no namespaces, so its `net` cannot be read.

@@ -2,9 +2,7 @@
 //! The kernel goes on with it only as long as entries are queried while their directory is read.
 
 use crate::fuse::{Answer, Directory, Server, file_record, served};
-use lendir::{Buffer, Entries, Listing, Order, Walk, WalkDirs, WalkOptions};
-use rustix::fd::AsFd;
-use std::path::Path;
+use crate::support::prelude::*;
 
 /// Reads a directory of files, and queries each entry if that is wanted. Returns the number of
 /// entries.

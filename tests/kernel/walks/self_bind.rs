@@ -4,15 +4,9 @@
 
 use crate::mounted::run_isolated;
 use crate::report::{Report, SORTED, comb, level};
-use crate::support::options::TestOptions;
-use crate::support::requests::{Requests, collect_visits};
-use crate::support::tree::make;
-use crate::support::visits::{directories, errors};
-use libc::ENOENT;
+use crate::support::prelude::*;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs::rename;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 
 const DEPTH: usize = 8;
 const CLOSED: [usize; 3] = [1, 3, DEPTH - 3];

@@ -4,23 +4,10 @@
 use crate::file_systems::FileSystem;
 use crate::mounted::run_isolated;
 use crate::report::{OPTIONS, Report, comb, level};
-use crate::support::machine::{self, Over};
-use crate::support::options::{PLAIN, TestOptions};
-use crate::support::scan::Found;
-use crate::support::tree::{Random, make};
-use crate::support::visits::{Visit, What};
-use lendir::Walk;
-use libc::{ENOENT, ENOTDIR};
-use rustix::fd::{AsRawFd, OwnedFd};
+use crate::support::prelude::*;
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::thread;
 
 /// The depth of the tree. Each directory has a file that names its origin and, down to this depth,
 /// two directories: `kept` stays in its place, and `moved` does not.

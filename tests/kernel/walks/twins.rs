@@ -5,20 +5,9 @@
 use crate::file_systems::FileSystem;
 use crate::mounted::Mounted;
 use crate::report::{Report, SORTED, comb, level};
-use crate::support::machine;
-use crate::support::options::{POST, TestOptions};
-use crate::support::requests::{Requests, Visitor};
-use crate::support::tree::make;
-use lendir::Dir;
-use libc::ENOENT;
-use rustix::fd::OwnedFd;
+use crate::support::prelude::*;
 use rustix::fs::{AtFlags, Mode, StatxFlags, mkdirat, renameat, statat, statx, unlinkat};
 use rustix::time::{ClockId, clock_getres, clock_gettime};
-use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
-use std::time::Duration;
 
 /// The depth of the tree. The level at depth 1 is closed when the walk visits the last.
 const DEPTH: usize = 4;

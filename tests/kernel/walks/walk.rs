@@ -5,22 +5,11 @@ use crate::fuse::{
     record, served,
 };
 use crate::report::SORTED_WALK;
-use crate::support::machine::runs_long;
-use crate::support::options::{ENTRY_WALK, EntryWalk};
-use crate::support::process::leave_room;
-use crate::support::requests::{self, About, Requests, collect_visits, next};
-use crate::support::tree::{self, make};
-use crate::support::visits::{Visit, What, directories, errors_between, expected_visits};
+use crate::support::prelude::*;
+use crate::support::requests;
 use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
-use lendir::{Listing, Order, Walk, WalkDirs};
-use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EIO, ENOSYS};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN};
 use rustix::fs::{AtFlags, statat};
-use std::fs;
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
 
 /// The read error of a directory comes after the entries that were read until then, or before them
 /// if they are sorted. The subtrees of these entries are complete.
