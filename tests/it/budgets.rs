@@ -378,6 +378,27 @@ fn allocations_stay_within_the_budget() {
 }
 
 /// The number of names that the kernel looks up grows with the tree, too.
+/// An entry that can be kept takes one allocation more than one that is lent, and yielding the root
+/// takes none.
+#[test]
+fn owned_entry_takes_one_allocation() {
+    let tree = Tree::new(|at| tree::wide(at, SIZE, 8));
+    for yields in [false, true] {
+        let options = Walk::options().yield_roots(yields);
+        let count = SIZE + usize::from(yields);
+        let lent = allocated(|| walk(tree.path(), options.clone()));
+        let owned = allocated(|| {
+            let walk = options.clone().open(tree.path()).unwrap();
+            assert_eq!(walk.into_iter().map(Result::unwrap).count(), count);
+        });
+        assert_eq!(owned.times - lent.times, count);
+    }
+    let dir = || lendir::read_dir(tree.path()).unwrap();
+    let lent = allocated(|| assert_eq!(dir().count().unwrap(), SIZE as u64));
+    let owned = allocated(|| assert_eq!(dir().into_iter().map(Result::unwrap).count(), SIZE));
+    assert_eq!(owned.times - lent.times, SIZE);
+}
+
 #[test]
 fn calls_stay_within_the_budget() {
     const TEST: &str = "budgets::calls_stay_within_the_budget";
