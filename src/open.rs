@@ -47,9 +47,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 
 /// Opens the directory `name` in the directory `dirfd`, and refuses a symbolic link.
 ///
-/// This is the call for a name from a listing. The kernel looks up one name instead of a path,
-/// finds the directory even if its parent was renamed meanwhile, and cannot be led elsewhere by a
-/// link that another process has put in its place:
+/// This is the call for a name from a listing. A path can be led elsewhere by a link that another
+/// process has put in place of one of its directories. Here the kernel looks up one name, in the
+/// directory that listed it:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -79,10 +79,6 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 ///   not a directory.
 /// - `EBADF`: `dirfd` is not an open descriptor.
 /// - `ESRCH`: `dirfd` is the directory of a process that has ended.
-///
-/// # Performance
-///
-/// A name allocates nothing.
 #[doc(alias("cap_std", "toctou"))]
 #[inline]
 pub fn openat(dirfd: impl AsFd, name: impl AsRef<[u8]>) -> Result<OwnedFd, Error> {

@@ -76,8 +76,7 @@ impl<'a> ListedEntry<'a> {
     }
 
     /// Returns the metadata if [`Listing::with_metadata`](crate::Listing::with_metadata) has
-    /// fetched it. `None` where that failed: then [`in_dir`](Self::in_dir) can ask again, and sees
-    /// the error.
+    /// fetched it. Where that failed, [`in_dir`](Self::in_dir) can ask again, and sees the error.
     #[inline]
     pub fn metadata(&self) -> Option<&'a Metadata> {
         self.arena.metadata(self.span)

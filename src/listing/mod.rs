@@ -74,18 +74,14 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A listing is read to its end before you see an entry. If you then query most entries of a
-/// directory on a server, each query is a request of its own;
-/// [`with_metadata`](Self::with_metadata) asks while it reads, which takes a thousandth of the
-/// requests.
+/// A listing is read to its end before you see an entry. That is late to query entries on a server:
+/// use [`with_metadata`](Self::with_metadata) there.
 ///
 /// # Performance
 ///
 /// Keep a listing and read into it again: a directory that is no larger than an earlier one takes
 /// no allocation, while a new listing takes 54 KiB, filled with zeros. An entry takes about 50
 /// bytes, more if its name is long, and the memory doubles when it grows.
-///
-/// Batches begin at 32 KiB and grow up to 1 MiB, which saves requests to a FUSE server.
 #[doc(alias("scandir", "listdir", "sort"))]
 pub struct Listing {
     /// The records, as the kernel wrote them.
@@ -182,11 +178,8 @@ pub enum Order {
     /// `a-b`, `a.b`, `a/`, `ab`.
     ///
     /// A [`Walk`](crate::Walk) in this order yields files by the bytes of their paths, like git's
-    /// index. git's trees have it as well, but count a submodule as a file. `find | LC_ALL=C sort`
-    /// differs, because it puts the directory `a` before `a-b`.
-    ///
-    /// A symbolic link compares like a file, even if a walk [follows](crate::WalkEntry::follow) it,
-    /// so the paths below followed links are not sorted by their bytes.
+    /// index, except below links that it [follows](crate::WalkEntry::follow): a link compares like
+    /// a file. `find | LC_ALL=C sort` differs, because it puts the directory `a` before `a-b`.
     ///
     /// # Performance
     ///
@@ -217,12 +210,12 @@ impl Listing {
         }
     }
 
-    /// Queries the metadata of each entry while the directory is read, so that
-    /// [`ListedEntry::metadata`] returns it.
+    /// Fetches the metadata of each entry while the directory is read, for
+    /// [`ListedEntry::metadata`] to return.
     ///
-    /// Use it for directories on a server, and where the entries are read on another thread than
-    /// the one that needs the metadata. [`WalkOptions::metadata`](crate::WalkOptions::metadata)
-    /// tells the rest.
+    /// Use it for directories on a server, for [the reason that a walk
+    /// has](crate::WalkOptions::metadata), and where another thread than the one that reads needs
+    /// the metadata.
     ///
     /// ```
     /// let mut listing = lendir::Listing::new().with_metadata();
@@ -301,17 +294,10 @@ impl Listing {
     /// - The errors of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](std::io::ErrorKind::OutOfMemory): an allocation is refused.
     /// - The errors of [`open`](crate::open()): the descriptor is at the end, and the directory can
-    ///   be neither opened again nor rewound. Many servers of FUSE and 9p can rewind, but cannot be
-    ///   trusted to. There, `EMFILE` and `ENFILE` are errors as well.
+    ///   neither be opened again nor be trusted to rewind, like on many servers of FUSE and 9p.
     /// - In [`Order::Path`], the first error of [`Entry::file_type`](crate::Entry::file_type), with
     ///   the path of the entry, unless that is [gone](Error::is_gone). The whole directory has been
-    ///   read then. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted
-    ///   like a file.
-    ///
-    /// # Performance
-    ///
-    /// The system calls are the same as for [`Entries`](crate::Entries#performance), but
-    /// [`Order::Path`] and [`with_metadata`](Self::with_metadata) add queries.
+    ///   read then, and the entry is sorted like a file.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         let directory = Directory { fd: dir.as_fd(), path: b"", depth: 0 };
@@ -575,8 +561,8 @@ impl Listing {
         }
     }
 
-    /// Tells whether the directory was removed before or while it was read, so that some of its
-    /// entries may be missing: see [`Entries::is_removed`](crate::Entries::is_removed).
+    /// Tells whether the directory was removed before or while it was read: see
+    /// [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
@@ -608,15 +594,12 @@ impl Listing {
         ListedEntry { span: self.spans[index], arena: &self.arena }.record()
     }
 
-    /// Finds the entry with this name, or the first of them if the name occurs more than once.
-    ///
-    /// To compare two listings, do not look up each name: [`zip_by_name`](Self::zip_by_name) goes
-    /// through both once, which is much faster.
+    /// Finds the entry with this name, or the first of them if the name occurs more than once. To
+    /// compare two listings, [`zip_by_name`](Self::zip_by_name) is much faster.
     ///
     /// # Performance
     ///
-    /// A binary search, with twice as many comparisons in [`Order::Path`]. In [`Order::Unsorted`],
-    /// each entry is compared.
+    /// A binary search. In [`Order::Unsorted`], each entry is compared.
     #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
         let name = name.as_ref();
@@ -735,15 +718,6 @@ debug!(Listing, |listing| order: listing.order, entries: listing.iter());
 impl ReadDir {
     /// Reads the whole directory into `listing`, sorted, whatever was yielded before. Afterwards
     /// [`next`](Self::next) is at the end.
-    ///
-    /// ```
-    /// let mut listing = lendir::Listing::new();
-    /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
-    /// for entry in &listing {
-    ///     println!("{:?}", entry.file_name());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     ///
     /// # Errors
     ///
