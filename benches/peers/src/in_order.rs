@@ -90,7 +90,7 @@ fn on_server(arguments: &Arguments, shape: Shape, threads: &[usize]) -> String {
 }
 
 /// Returns a row for each number of threads, with the medians of up to seven rounds in which the ways
-/// take turns. No round begins after 15 seconds.
+/// take turns. No round begins after 20 seconds.
 fn rows(
     arguments: &Arguments,
     label: &str,
@@ -112,7 +112,7 @@ fn rows(
                 seen[1].push(processor);
                 seconds += wall;
             }
-            if seconds > 15.0 {
+            if seconds > 20.0 {
                 break;
             }
         }

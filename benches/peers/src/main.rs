@@ -40,6 +40,9 @@ fn main() {
     let arguments = Arguments::read();
     let mut bench = Bench::new(Criterion::default(), arguments.has("--test"));
     let (programs, missing) = programs::build();
+    if arguments.has("--test") && arguments.ask_for("Walks on one thread", agree::LABEL) {
+        println!("{}: {}", agree::LABEL, agree::check());
+    }
     let mut text = directories(&arguments, &mut bench, &programs).to_string();
     for (title, contenders) in [
         ("Walks on one thread", walkers::on_one_thread as fn(&Tree) -> Vec<Contender<'_>>),
@@ -91,9 +94,6 @@ fn walks(
     arguments: &Arguments,
     bench: &mut Bench,
 ) -> Table {
-    if arguments.has("--test") && arguments.ask_for(title, agree::LABEL) {
-        println!("{title}: {}: {}", agree::LABEL, agree::check());
-    }
     let mut table = Table::new(title);
     for fixture in [Fixture::Small, Fixture::Large, Fixture::Chain, Fixture::System("/usr")] {
         if arguments.ask_for(title, &fixture.label()) {
