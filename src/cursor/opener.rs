@@ -228,7 +228,10 @@ impl Opener {
     fn open_path(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.options.same_mount && self.is_openat2_proven {
             // Unlike `openat`, this does not mount an automount point.
-            return raw_open::below_on_mount(dir, name, OFlags::PATH);
+            match raw_open::below_on_mount(dir, name, OFlags::PATH) {
+                Err(Errno::NOSYS | Errno::PERM) => {} // a filter, from some moment on
+                opened => return opened,
+            }
         }
         let path = raw_open::path_at(dir, name, raw_open::NOFOLLOW)?;
         self.check_mount(dir, path.as_fd()).map(|()| path)

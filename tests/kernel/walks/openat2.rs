@@ -84,6 +84,39 @@ fn same_mount_works_without_openat2() {
     });
 }
 
+/// A filter can be set while the walk is under way. Mount points are left out as before.
+#[test]
+fn same_mount_survives_a_filter_from_midway_on() {
+    const TEST: &str = "walks::openat2::same_mount_survives_a_filter_from_midway_on";
+    trapped(TEST, &CALLS, |_| {
+        run_isolated("walk: `openat2` is refused midway", |scratch| {
+            let tree = scratch.join("tree");
+            make(&tree, &["a/m/", "b/m/", "c/d/", "m/"]);
+            for point in ["a/m", "b/m", "m"] {
+                mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
+                make(&tree.join(point), &["beyond/"]);
+            }
+            for (errno, first) in
+                [ENOSYS, EPERM].into_iter().flat_map(|e| [e; 12].into_iter().zip(1..))
+            {
+                trap::fail(OPENAT2, errno, move |number| number >= first);
+                let mut walk = WalkDirs::options().same_mount(true).open(&tree).unwrap();
+                let mut names = Vec::new();
+                while let Some(dir) = walk.next().unwrap() {
+                    names.push(dir.name().to_vec());
+                }
+                names.sort();
+                assert_eq!(
+                    names,
+                    [&b"a"[..], b"b", b"c", b"d", b"tree"],
+                    "{errno} from {first} on"
+                );
+            }
+            trap::count(OPENAT2);
+        });
+    });
+}
+
 /// A walk that follows all links follows one that was not yielded as an entry. It learns that this is
 /// a link from the error of an open, and another error may come first.
 #[test]
