@@ -190,6 +190,7 @@ impl ReadAhead {
         can_be_directory: bool,
     ) -> Option<(OpenDir, Box<Listing>)> {
         if !cursor.opener.has_openat2 {
+            self.begin = now(); // or each directory would seem to take all the time since
             return None; // `openat` would mount automounts that the caller skips
         }
         let shared = &self.shared;
