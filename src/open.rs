@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::file_system::FileSystem;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, SeekFrom, fcntl_getfl, seek};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, SeekFrom, fcntl_getfl, seek};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use std::ffi::{CStr, OsStr};
@@ -114,6 +114,18 @@ pub(crate) fn open_with(
 #[inline]
 pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// Opens `name` in `dir` with `O_PATH`, whatever it is, unless something is mounted there. Nothing
+/// that is mounted is asked for anything. The filters of Android kill a process for `openat2`.
+#[cold]
+pub(crate) fn path_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    if cfg!(target_os = "android") {
+        return Err(Errno::NOSYS);
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_XDEV;
+    retry_on_intr(|| rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve))
 }
 
 /// Lets the next reading of `dir` begin at the beginning, unless its server ignores that.

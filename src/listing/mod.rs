@@ -17,7 +17,7 @@ use crate::allocate::try_push;
 use crate::error::Error;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
-use crate::open::open_again;
+use crate::open::{open_again, path_on_mount};
 use crate::read_dir::entry::{Directory, NOT_BEYOND, Record, query_type};
 use crate::read_dir::mount::Mount;
 use crate::read_dir::records::{HEADER, MAX_RECORD, MIN_RECORD, Phase};
@@ -27,7 +27,7 @@ use crate::sync::atomic::AtomicBool;
 use arena::{Answer, Arena, FIRST_ROOM, MAX_BATCH, MIN_ROOM, grow, refused};
 pub(crate) use arena::{FIRST_BATCH, MAX_STREAM_BATCH};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::statat;
+use rustix::fs::{AtFlags, statat};
 use rustix::io::{Errno, retry_on_intr};
 use span::Span;
 use std::iter::{self, Peekable};
@@ -95,6 +95,9 @@ pub struct Listing {
     pub(crate) order: Order,
     /// Whether the metadata of each entry is fetched right after its batch.
     pub(crate) has_metadata: bool,
+    /// Whether no directory is asked for anything if something is mounted on it: a server that
+    /// does not answer would not let go of whoever asks.
+    pub(crate) is_on_one_mount: bool,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
     /// The phase in which reading ended.
@@ -205,6 +208,7 @@ impl Listing {
             keys: Vec::new(),
             order,
             has_metadata: false,
+            is_on_one_mount: false,
             type_error: None,
             phase: Phase::default(),
         }
@@ -443,24 +447,31 @@ impl Listing {
             let entry = ListedEntry { span, arena: &self.arena };
             let is_unknown = entry.d_type() == FileType::Unknown;
             let needs_type = is_unknown && (is_path || ask_types == AskTypes::Unknown);
-            let name = entry.name_cstr();
-            let found = if has_metadata {
+            if !has_metadata && !needs_type && ask_types != AskTypes::All {
+                continue;
+            }
+            let may_be_mount = self.is_on_one_mount && (is_unknown || entry.d_type().is_dir());
+            let opened = may_be_mount.then(|| path_on_mount(dir, entry.name_cstr()));
+            let (dir, name) = match &opened {
+                Some(Ok(entry)) => (entry.as_fd(), c""),
+                Some(Err(errno)) if *errno == Errno::XDEV || !needs_type => continue,
+                _ => (dir, entry.name_cstr()),
+            };
+            let found = if has_metadata && !matches!(opened, Some(Err(_))) {
                 #[cfg(test)]
                 crate::read_dir::mount::tests::count_query();
-                Metadata::query(dir, name, NOT_BEYOND).map(|metadata| {
+                Metadata::query(dir, name, NOT_BEYOND | AtFlags::EMPTY_PATH).map(|metadata| {
                     let file_type = metadata.file_type();
                     self.arena.answers.push(Answer { name_start: span.start(), metadata });
                     file_type
                 })
             } else if needs_type {
                 // The kernel may lack `statx`, or a filter refuse it.
-                let ask = || statat(dir, name, NOT_BEYOND);
+                let ask = || statat(dir, name, NOT_BEYOND | AtFlags::EMPTY_PATH);
                 query_type(dir, name)
                     .or_else(|_| retry_on_intr(ask).map(|stat| FileType::from_mode(stat.st_mode)))
-            } else if ask_types == AskTypes::All {
-                query_type(dir, name)
             } else {
-                continue;
+                query_type(dir, name)
             };
             match found {
                 Ok(file_type) if is_unknown => self.arena.set_d_type(span, file_type),

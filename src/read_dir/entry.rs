@@ -161,7 +161,8 @@ const FILE: OFlags = OFlags::RDONLY.union(OFlags::NOCTTY);
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     #[cfg(test)]
     super::mount::tests::count_query();
-    let flags = NOT_BEYOND | DONT_SYNC;
+    // The name is empty if `dir` is the entry itself.
+    let flags = NOT_BEYOND | DONT_SYNC | AtFlags::EMPTY_PATH;
     let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
     Ok(FileType::from_mode(statx.stx_mode.into()))
 }

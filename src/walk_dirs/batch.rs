@@ -39,11 +39,11 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch of so many bytes of records, but at least and at most those of a [`Buffer`]. It
-    /// allocates nothing before it reads.
-    pub(crate) fn with_capacity(bytes: usize, has_metadata: bool) -> Self {
+    /// Creates a batch of so many bytes of records, but at least and at most those of a [`Buffer`].
+    /// It allocates nothing before it reads.
+    pub(crate) fn with_capacity(bytes: usize, has_metadata: bool, is_on_one_mount: bool) -> Self {
         let mut listing = Listing::with_order(Order::Unsorted);
-        listing.has_metadata = has_metadata;
+        (listing.has_metadata, listing.is_on_one_mount) = (has_metadata, is_on_one_mount);
         Self {
             listing,
             next: 0,
@@ -55,7 +55,8 @@ impl Batch {
 
     /// Creates an empty batch of the same size.
     pub(crate) fn another(&self) -> Self {
-        Self::with_capacity(self.capacity, self.listing.has_metadata)
+        let Listing { has_metadata, is_on_one_mount, .. } = self.listing;
+        Self::with_capacity(self.capacity, has_metadata, is_on_one_mount)
     }
 
     /// Begins a directory in this phase.
@@ -165,7 +166,9 @@ impl Batch {
         })?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
         let source = Source::whole(fd, mount, subdirs.can_enter());
+        listing.is_on_one_mount = self.listing.is_on_one_mount;
         let read = listing.read_known(directory, source);
+        listing.is_on_one_mount = false; // it is the caller's
         self.begin(listing.phase);
         self.updates.clear();
         subdirs.forget_passed();

@@ -495,7 +495,8 @@ impl<S> WalkDirsOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &Path) -> WalkDirs<S> {
-        let batch = Batch::with_capacity(self.buffer_capacity, self.options.metadata);
+        let Options { metadata, same_mount, .. } = self.options;
+        let batch = Batch::with_capacity(self.buffer_capacity, metadata, same_mount);
         let mut part = Part::new(self.options, self.state, batch);
         part.cursor.begin(roots, path);
         WalkDirs { part }

@@ -118,6 +118,7 @@ pub struct Server {
 /// The numbers of requests.
 #[derive(Default)]
 struct Counts {
+    waited_for: AtomicU64,
     reads: AtomicU64,
     plus_reads: AtomicU64,
     lookups: AtomicU64,
@@ -155,6 +156,11 @@ impl Server {
         self.point.path().join(directory.to_string())
     }
 
+    /// Returns the number of requests so far for whose answers a process has waited.
+    pub fn all_requests(&self) -> u64 {
+        self.counts.waited_for.load(Relaxed)
+    }
+
     /// Returns the number of `READDIR` requests so far.
     pub fn reads(&self) -> u64 {
         self.counts.reads.load(Relaxed)
@@ -162,7 +168,7 @@ impl Server {
 
     /// Returns the numbers of `READDIRPLUS`, `READDIR` and `LOOKUP` requests so far.
     pub fn requests(&self) -> [u64; 3] {
-        let Counts { reads, plus_reads, lookups } = &*self.counts;
+        let Counts { reads, plus_reads, lookups, .. } = &*self.counts;
         [plus_reads, reads, lookups].map(|count| count.load(Relaxed))
     }
 }

@@ -70,6 +70,10 @@ impl Session {
     fn answer(&mut self, request: &[u8]) {
         let (header, body) = request.split_at(40);
         let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), u64_at(header, 16));
+        // Nobody waits for these, which come at any time.
+        if !matches!(operation, INIT | FORGET | BATCH_FORGET | RELEASEDIR) {
+            self.counts.waited_for.fetch_add(1, Relaxed);
+        }
         let answer = match operation {
             INIT => Ok(init(MAX_PAGES | self.plus.map_or(0, |_| READDIRPLUS_AUTO))),
             LOOKUP => {

@@ -1,10 +1,11 @@
 //! Mount points in the tree: a walk enters them, except under `same_mount`.
 
+use crate::fuse::{Server, leaf, served};
 use crate::mounted::run_isolated;
 use crate::report::{OPTIONS, Report, check_ways, comb};
 use crate::support::prelude::*;
 use rustix::fs::fstat;
-use rustix::mount::{MountFlags, mount, mount_bind, mount_bind_recursive};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
 fn mount_tmpfs(at: &Path) {
     mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
@@ -160,4 +161,60 @@ fn check_mounts(tree: &Path, points: &[&str]) {
             );
         }
     }
+}
+
+/// Fetching metadata makes no request to a server that is mounted in the tree, which may never
+/// answer: under `same_mount`, nor by a helper thread in a directory that the loop skips.
+#[test]
+fn metadata_is_not_fetched_from_mounts() {
+    served("walks::mounts::metadata_is_not_fetched_from_mounts", || {
+        let made = Scratch::in_memory();
+        let tree = made.path();
+        let server = Server::mount(vec![leaf()]).unwrap();
+        let dirs: Vec<_> = (0..20).map(|number| format!("d{number:02}/")).collect();
+        make(tree, &dirs);
+        for dir in &dirs {
+            make(&tree.join(dir), &["a/", "file", "m/", "z/"]);
+            mount_bind(server.path(0), tree.join(dir).join("m")).unwrap();
+        }
+        let requests_of = |options: WalkOptions, skips: bool| {
+            let before = server.all_requests();
+            let (mut walk, mut fetched) = (options.metadata(true).open(tree).unwrap(), 0);
+            while let Some(entry) = walk.next().unwrap() {
+                if skips && entry.depth() == 1 && entry.name() != b"d00" {
+                    entry.skip_subtree(); // meanwhile, helpers read
+                    thread::sleep(Duration::from_millis(3));
+                }
+                if entry.name() != b"m" {
+                    entry.metadata().unwrap();
+                    fetched += 1;
+                }
+            }
+            assert!(fetched >= if skips { 20 + 3 } else { 20 * 4 });
+            drop(walk);
+            server.all_requests() - before
+        };
+        for order in ORDERS {
+            let options = Walk::options().order(order);
+            let on_mount = options.clone().same_mount(true);
+            assert_eq!(requests_of(on_mount.clone(), false), 0, "{order:?}");
+            let ahead = on_mount.max_open(4).read_ahead(2).eager();
+            assert_eq!(requests_of(ahead.clone(), false), 0, "{order:?}, read_ahead");
+            assert_eq!(requests_of(ahead, true), 0, "{order:?}, skipped");
+            // In the directory that is entered, the mount is the walk's own business.
+            let requests = requests_of(options.clone().read_ahead(2).eager(), true);
+            assert!(requests <= 10, "{order:?}, skipped, any mount: {requests}");
+            assert!(requests_of(options, false) >= 20, "{order:?}: the mounts are entered");
+        }
+        // So does a listing that the caller brings.
+        let mut walk = WalkDirs::options().same_mount(true).open(tree.join("d00")).unwrap();
+        let (before, mut listing) = (server.all_requests(), Listing::new().with_metadata());
+        walk.next().unwrap().unwrap().read_into(&mut listing).unwrap();
+        let has = ["a", "file", "m", "z"].map(|name| listing.by_name(name).unwrap().metadata());
+        assert_eq!(has.map(|found| found.is_some()), [true, true, false, true]);
+        assert_eq!(server.all_requests(), before);
+        for dir in &dirs {
+            unmount(tree.join(dir).join("m"), UnmountFlags::DETACH).unwrap();
+        }
+    });
 }
