@@ -5,8 +5,8 @@
 //! The exit status is 1 if anything differs, and 2 after an error. The example shows how to merge
 //! two sorted walks by relative path.
 
-use lendir::rustix::io::Errno;
 use lendir::{Error, Order, Walk, WalkEntry};
+use rustix::io::Errno;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Read, StdoutLock, Write};

@@ -10,10 +10,10 @@
 //!
 //! In your own program, `umask` needs the feature `process` of `rustix`.
 
-use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, fstat, openat, seek};
-use lendir::rustix::io::Errno;
-use lendir::rustix::process::umask;
-use lendir::{Dir, Entry, Error, FileType, Listing, OFlags, WalkDirs};
+use lendir::{Dir, Entry, Error, FileType, Listing, WalkDirs};
+use rustix::fs::{self, CWD, Mode, OFlags, SeekFrom, fstat, openat, seek};
+use rustix::io::Errno;
+use rustix::process::umask;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fmt::Display;
 use std::fs::File;

@@ -3,7 +3,7 @@
 //! This is the first example to read about `walk_dirs`, which yields directories, each of which
 //! yields its entries. The README's program shows `walk`.
 
-use lendir::rustix::io::Errno;
+use rustix::io::Errno;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;

@@ -11,8 +11,8 @@
 //!
 //! The example shows second visits, and a state that each directory passes down.
 
-use lendir::rustix::io::Errno;
 use lendir::{Error, FileType, WalkDirs};
+use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt::Display;

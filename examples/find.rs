@@ -5,7 +5,7 @@
 //! and does not change the order. The default is 0. On a terminal, paths are printed by `{:?}`.
 
 use lendir::WalkOptions;
-use lendir::rustix::io::Errno;
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};

@@ -11,10 +11,10 @@
 //!
 //! In your own program, `getrlimit` needs the feature `process` of `rustix`.
 
-use lendir::rustix::fs::{CWD, Mode, openat};
-use lendir::rustix::io::Errno;
-use lendir::rustix::process::{Resource, getrlimit};
-use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
+use lendir::{Error, FileType, WalkDirs, Worker};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;

@@ -15,9 +15,9 @@
 //! The example shows `read_ahead`, and how to keep the order of work that is done on several
 //! threads.
 
-use lendir::rustix::io::Errno;
-use lendir::rustix::process::{Resource, getrlimit};
 use lendir::{Order, Walk, WalkEntry};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::fs::File;

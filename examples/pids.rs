@@ -5,10 +5,9 @@
 //! `numeric_name` finds the PIDs. `/proc/PID/comm`, in which the kernel keeps 15 bytes of a
 //! program's name, is opened relative to `/proc`. No process takes an allocation.
 
-use lendir::OFlags;
-use lendir::rustix::fd::BorrowedFd;
-use lendir::rustix::fs::{FileType, Mode, fstat, openat};
-use lendir::rustix::io::Errno;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
 use std::ffi::CStr;
 use std::fmt::Display;
 use std::fs::{File, read_link};

@@ -24,9 +24,9 @@
 //!
 //! The example shows second visits on several threads.
 
-use lendir::rustix::fs::{AtFlags, CWD, Mode, Stat, fstatfs, openat, stat, statat, unlinkat};
-use lendir::rustix::io::Errno;
-use lendir::{Dir, Error, FileType, OFlags, WalkDirs, WalkDirsOptions};
+use lendir::{Dir, Error, FileType, WalkDirs, WalkDirsOptions};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstatfs, openat, stat, statat, unlinkat};
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io::{self, Write};
@@ -106,7 +106,7 @@ fn usage() -> io::Error {
 }
 
 fn is_dir(stat: &Stat) -> bool {
-    lendir::rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir()
+    rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
 /// Returns the device and the inode number.

@@ -2,7 +2,7 @@
 //!
 //! This is the first example to read about single directories.
 
-use lendir::rustix::io::Errno;
+use rustix::io::Errno;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 

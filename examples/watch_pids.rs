@@ -8,7 +8,7 @@
 //! A process that has just started may still have the name of its parent. Names are escaped, because
 //! a newline in a name could pass for another process.
 
-use lendir::rustix::io::Errno;
+use rustix::io::Errno;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;

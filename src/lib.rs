@@ -241,10 +241,6 @@ pub use read_dir::{Buffer, Entries, Entry, OwnedEntries, OwnedEntry, ReadDir, re
 pub use walk::{Walk, WalkEntry, WalkOptions, walk};
 pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
 
-pub use rustix;
-#[doc(no_inline)]
-pub use rustix::fs::OFlags;
-
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]
 #[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]

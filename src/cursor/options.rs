@@ -109,7 +109,7 @@ macro_rules! common_options {
         $(#[$no_atime])*
         #[doc(alias("O_NOATIME", "atime"))]
         pub fn no_atime(mut self, yes: bool) -> Self {
-            self.options.flags.set($crate::OFlags::NOATIME, yes);
+            self.options.flags.set(::rustix::fs::OFlags::NOATIME, yes);
             self
         }
 

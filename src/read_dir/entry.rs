@@ -46,12 +46,12 @@ use std::{io, str};
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
 /// nothing. Everything else asks the kernel, mostly by one system call:
 /// [`metadata`](Self::metadata), unless the reader [has fetched it](crate::WalkOptions::metadata),
-/// [`read_link`](Self::read_link) and [`open`](Self::open). These act on the name in the open
-/// directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of the
-/// entry into their errors.
+/// [`read_link`](Self::read_link) and [`open_file`](Self::open_file). These act on the name in the
+/// open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of
+/// the entry into their errors.
 ///
 /// An entry stays on its thread: to work elsewhere, send a copy of the name, or what
-/// [`open`](Self::open) returns.
+/// [`open_file`](Self::open_file) returns.
 ///
 /// [`ReadDir`]: crate::ReadDir
 /// [`Entries`]: crate::Entries
@@ -208,8 +208,8 @@ impl<'a> Entry<'a> {
     ///
     /// Use the path in messages. It resolves to something else as soon as one of its directories is
     /// replaced with a link, whereas the descriptor stays the directory that was read. To act on
-    /// the entry, use [`open`](Self::open), [`remove_file`](Self::remove_file), or `*at` calls with
-    /// [`dir_fd`](Self::dir_fd) and [`name_cstr`](Self::name_cstr).
+    /// the entry, use [`open_file`](Self::open_file), [`remove_file`](Self::remove_file), or `*at`
+    /// calls with [`dir_fd`](Self::dir_fd) and [`name_cstr`](Self::name_cstr).
     ///
     /// # Performance
     ///
@@ -366,40 +366,6 @@ impl<'a> Entry<'a> {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Opens the entry with `flags` plus `O_NOFOLLOW` and `O_CLOEXEC`.
-    ///
-    /// ```
-    /// use lendir::{OFlags, ReadDir};
-    ///
-    /// let mut dir = lendir::read_dir("src")?;
-    /// if let Some(entry) = dir.find(|entry| entry.name() == b"walk")? {
-    ///     let walk = entry.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
-    ///     println!("{} entries", ReadDir::from_fd(walk, entry.path()).count()?);
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Opening a FIFO waits for its other end, unless you add `OFlags::NONBLOCK`. With
-    /// `OFlags::PATH` nothing happens to the entry, even if it is a symbolic link, a device or an
-    /// automount point. Do not open files that your process has locked: closing one drops all POSIX
-    /// locks on it.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [openat(2)]:
-    ///
-    /// - `ELOOP`: the entry is a symbolic link.
-    /// - `ENOTDIR`: `flags` contains `OFlags::DIRECTORY`, and the entry is not a directory.
-    /// - `ENXIO`: the entry is a socket.
-    /// - `EACCES`: you have no permission to open the entry.
-    ///
-    /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
-    #[doc(alias("openat", "cap_std", "toctou"))]
-    pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
-    }
-
     /// Opens the regular file at this entry for reading.
     ///
     /// Nothing else is touched. What the listing, or else a query, says is not a regular file is
@@ -421,19 +387,23 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// If another process holds a lease on the file, as Samba and NFS servers do for their clients,
-    /// this waits until the holder gives it up, like `File::open`.
+    /// this waits until the holder gives it up, like `File::open`. Closing a file drops all POSIX
+    /// locks that your process holds on it, so do not open files that you have locked.
     ///
     /// # Errors
     ///
     /// - [`InvalidInput`](io::ErrorKind::InvalidInput): the entry is not a regular file.
-    /// - The errors of [`file_type`](Self::file_type), and of [`open`](Self::open) with
-    ///   `OFlags::NONBLOCK`.
+    /// - The errors of [`file_type`](Self::file_type), and of [openat(2)], such as `EACCES`: you
+    ///   have no permission to read the file.
+    /// - `ELOOP` or `ENXIO`: another process has put a link or a socket in its place.
     /// - `EAGAIN`: the file has a lease, and /proc, which waiting needs, is not mounted.
     ///
     /// # Performance
     ///
     /// One `openat` and one `fstat`, and a query if the listing does not tell the type.
-    #[doc(alias("hash", "O_NOCTTY", "EWOULDBLOCK"))]
+    ///
+    /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
+    #[doc(alias("open", "openat", "hash", "cap_std", "toctou", "O_NOCTTY", "EWOULDBLOCK"))]
     pub fn open_file(&self) -> Result<File, Error> {
         if !self.file_type()?.is_file() {
             return Err(self.not_a_file());
@@ -445,6 +415,12 @@ impl<'a> Entry<'a> {
             opened => opened,
         }?;
         self.check_file(&opened).map(|()| opened.into())
+    }
+
+    /// Opens the entry, unless it is a symbolic link.
+    fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        self.call(|dir, name| rustix::fs::openat(dir, name, flags, Mode::empty()))
     }
 
     /// Opens the file as soon as its lease is given up. Returns `refusal` without /proc.
@@ -541,7 +517,7 @@ impl<'a> Entry<'a> {
     /// see [`Error::new`].
     ///
     /// ```
-    /// use lendir::rustix::fs::{Mode, OFlags, openat};
+    /// use rustix::fs::{Mode, OFlags, openat};
     /// use lendir::{Entry, Error};
     /// use std::os::fd::OwnedFd;
     ///

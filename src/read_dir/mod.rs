@@ -305,7 +305,7 @@ impl ReadDir {
     /// use lendir::{Error, ReadDir};
     ///
     /// fn inode(dir: &ReadDir) -> Result<u64, Error> {
-    ///     let stat = lendir::rustix::fs::fstat(dir.fd());
+    ///     let stat = rustix::fs::fstat(dir.fd());
     ///     stat.map(|stat| stat.st_ino).map_err(|errno| dir.wrap_error(errno))
     /// }
     /// ```

@@ -414,7 +414,7 @@ impl<'a, S> Dir<'a, S> {
     /// [`fd`](Self::fd) and a name.
     ///
     /// ```
-    /// use lendir::rustix::fs::{Mode, OFlags, openat};
+    /// use rustix::fs::{Mode, OFlags, openat};
     /// use lendir::{Dir, Error};
     /// use std::fs::File;
     ///

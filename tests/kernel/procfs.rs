@@ -133,12 +133,12 @@ fn gone_counts_a_removed_cgroup() {
             fs::create_dir(&path).unwrap();
             let mut dir = lendir::read_dir(&path).unwrap();
             let entry = dir.find(|entry| entry.name() == b"cgroup.procs").unwrap().unwrap();
-            let mut file = File::from(entry.open(OFlags::RDONLY).unwrap());
+            let mut file = entry.open_file().unwrap();
             fs::remove_dir(&path).unwrap();
             let error = entry.wrap_error(file.read(&mut [0; 8]).unwrap_err());
             assert_eq!(errno(&error), ENODEV);
             assert!(error.is_gone(), "{error}");
-            let errors = [entry.metadata().unwrap_err(), entry.open(OFlags::RDONLY).unwrap_err()];
+            let errors = [entry.metadata().unwrap_err(), entry.open_file().unwrap_err()];
             assert!(errors.iter().all(Error::is_gone), "{errors:?}");
         },
     );

@@ -1,6 +1,6 @@
 /// Tries paths that leave the root, or lead to something else by now.
 pub fn test() {
-    use lendir::rustix::fs::{CWD, mkfifoat};
+    use rustix::fs::{CWD, mkfifoat};
     use std::os::unix::fs::symlink;
     let root = lendir::open("src").unwrap();
     let open = |path: &str| open_later(&root, path.as_ref());

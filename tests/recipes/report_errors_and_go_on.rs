@@ -1,6 +1,6 @@
 /// Tells errors of the caller's own calls, even at the root, from a root that cannot be read.
 pub fn test() {
-    use lendir::rustix::io::Errno;
+    use rustix::io::Errno;
     let status_of = |error: Error| {
         let mut status = 0;
         report(error, &mut status);

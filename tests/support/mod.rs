@@ -33,12 +33,13 @@ pub mod prelude {
     };
     pub use super::{machine, process, scan, tree};
     pub use lendir::{
-        Buffer, Dir, Entries, Entry, Error, FileType, Listing, Metadata, OFlags, Order, ReadDir,
-        Walk, WalkDirs, WalkDirsOptions, WalkOptions,
+        Buffer, Dir, Entries, Entry, Error, FileType, Listing, Metadata, Order, ReadDir, Walk,
+        WalkDirs, WalkDirsOptions, WalkOptions,
     };
     pub use libc::{
         EACCES, EINTR, EINVAL, EIO, ELOOP, EMFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV,
     };
+    pub use rustix::fs::OFlags;
     pub use std::collections::{BTreeMap, BTreeSet, HashMap};
     pub use std::ffi::OsStr;
     pub use std::fs::{File, Permissions};

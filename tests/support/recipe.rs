@@ -50,8 +50,8 @@ static BUILT: LazyLock<String> = LazyLock::new(|| {
     )
     .unwrap();
     let manifest = format!(
-        "[package]\nname = \"recipes\"\nedition = \"2024\"\n[workspace]\n\
-         [dependencies]\nlendir = {{ path = {project:?} }}\n"
+        "[package]\nname = \"recipes\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n\
+         lendir = {{ path = {project:?} }}\nrustix = {{ version = \"1.1\", features = [\"fs\"] }}\n"
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes");
     fs::create_dir_all(dir.join("src")).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::prelude::*;
 use lendir::WalkEntry;
-use lendir::rustix::fs::{CWD, FileType, Mode, fstat, mknodat};
+use rustix::fs::{CWD, FileType, Mode, fstat, mknodat};
 
 fn place() -> Tree {
     Tree::new(|at| {
