@@ -36,15 +36,13 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The walk descends into every subdirectory unless you say otherwise. You may leave the loop
-/// early: the walk then reads on to find the subdirectories that you have not seen.
-/// [`DirEntry::skip_subtree`] leaves out one subdirectory. [`skip_subdirs`](Self::skip_subdirs)
-/// leaves out all.
+/// The walk descends into every subdirectory unless you say otherwise. [`DirEntry::skip_subtree`]
+/// leaves out one of them, and [`skip_subdirs`](Self::skip_subdirs) all.
 ///
-/// You can also name them yourself. After `skip_subdirs`, the walk enters exactly the names that
-/// you pass to [`enter_name`](Self::enter_name), in that order. Sometimes the choice depends on
-/// what else is in the directory, such as an ignore file. Read everything into a [`Listing`] first
-/// ([`read_into`](Self::read_into)), and then name what you want.
+/// You can also name them yourself, because the choice sometimes depends on what else is in the
+/// directory, such as an ignore file. Read everything into a [`Listing`] first
+/// ([`read_into`](Self::read_into)). After `skip_subdirs`, the walk then enters exactly the names
+/// that you pass to [`enter_name`](Self::enter_name).
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,
@@ -96,11 +94,9 @@ impl<'a, S> Dir<'a, S> {
 
     /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
-    /// [`next_or_report`](Self::next_or_report) is the usual loop, and
-    /// [`Entries::next`](crate::Entries::next) warns of one that loses errors.
-    ///
-    /// An entry borrows this `Dir`, so take its [`path`](Self::path), [`depth`](Self::depth) and
-    /// [`state`](Self::state) before the loop.
+    /// [`next_or_report`](Self::next_or_report) is the usual loop. An entry borrows this `Dir`:
+    /// take its [`path`](Self::path), [`depth`](Self::depth) and [`state`](Self::state) before the
+    /// loop.
     ///
     /// # Errors
     ///
@@ -111,9 +107,8 @@ impl<'a, S> Dir<'a, S> {
     /// - Reading fails: the errors of [`Entries::next`](crate::Entries::next), and
     ///   [`OutOfMemory`](io::ErrorKind::OutOfMemory) if memory is refused, for the buffer or for
     ///   the names of subdirectories, which the walk then does not enter.
-    /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`,
-    ///   sometimes `EPERM`, `ESTALE`, `EINVAL` or `EXDEV`. For a root of
-    ///   [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.
+    /// - The directory exists, but cannot be opened for reading ([openat(2)]): usually `EACCES`.
+    ///   For a root of [`from_fd`](crate::WalkDirsOptions::from_fd), also `EMFILE` and `ENFILE`.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[inline(always)]
@@ -132,19 +127,6 @@ impl<'a, S> Dir<'a, S> {
 
     /// Finds the next entry for which `wanted` returns `true`. The walk still enters all
     /// subdirectories, before and after it.
-    ///
-    /// ```
-    /// let mut walk = lendir::walk_dirs("/sys/devices")?;
-    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     let path = dir.path();
-    ///     match dir.find(|entry| entry.name() == b"address") {
-    ///         Ok(Some(_)) => println!("{path:?}"),
-    ///         Ok(None) => {}
-    ///         Err(error) => eprintln!("{error}"),
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     ///
     /// # Errors
     ///
@@ -211,9 +193,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// The directory is opened again if an entry was yielded before. Each call copies the path: in
-    /// a deep chain of directories, that takes time that grows with the square of the depth. A
-    /// sorted [`walk`](crate::walk()) avoids it.
+    /// The directory is opened again if an entry was yielded before. Each call copies the path,
+    /// which in a deep chain of directories adds up to the square of the depth. A sorted
+    /// [`walk`](crate::walk()) avoids it.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -260,23 +242,20 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Returns `false` where the walk enters nothing: at a [second visit](Self::is_second_visit),
-    /// and where [`max_depth`](crate::WalkOptions::max_depth) does not allow opening a directory
-    /// below this one.
+    /// and where [`max_depth`](crate::WalkOptions::max_depth) lets it open nothing below this
+    /// directory.
     ///
     /// # Errors
     ///
-    /// Two mistakes are errors at once: a name that no entry can have (`EINVAL`: an empty name,
-    /// `.`, `..`, or one with a slash or a NUL), and a call without [`skip_subdirs`]
-    /// ([`InvalidInput`](io::ErrorKind::InvalidInput)), because a directory that is also yielded
-    /// would be entered twice.
+    /// - `EINVAL`: no entry can have the name, which is empty, `.` or `..`, or has a slash or a
+    ///   NUL.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput): [`skip_subdirs`] was not called, and a
+    ///   directory that is also yielded would be entered twice.
     ///
     /// If the walk cannot enter it, [`WalkDirs::next`](crate::WalkDirs::next) says so later, since
-    /// you asked for it:
-    ///
-    /// - `ENOENT`: there is no such entry.
-    /// - `ENOTDIR`: it is a symbolic link or a file.
-    /// - `EXDEV`: it is a mount point, under [`same_mount`](crate::WalkOptions::same_mount).
-    /// - Any other error of opening: see [`WalkDirs::next`](crate::WalkDirs::next).
+    /// you asked for it. There, `ENOENT` means that there is no such entry, `ENOTDIR` that it is a
+    /// symbolic link or a file, and `EXDEV` that it is a mount point, under
+    /// [`same_mount`](crate::WalkOptions::same_mount).
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
@@ -311,11 +290,8 @@ impl<'a, S> Dir<'a, S> {
 
     /// Returns the path of this directory, which begins with the root's as you wrote it.
     ///
-    /// **Use the path only in messages**: it can resolve to something else by now, as
-    /// [`Entry::path`](crate::Entry::path) says, or be too long for a system call. To act on the
-    /// directory, use [`fd`](Self::fd).
-    ///
-    /// The path borrows from the walk, not from this `Dir`, so take it before the inner loop:
+    /// Use the path in messages, for [the reason](crate::Entry::path) that entries have. To act on
+    /// the directory, use [`fd`](Self::fd). The path borrows from the walk, not from this `Dir`:
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -359,19 +335,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Returns the descriptor of this directory, for `*at` calls on its entries and for calls on
-    /// the directory itself. It borrows from the walk, like the [`path`](Self::path).
-    ///
-    /// Do not read through it, because that moves the position that the `Dir` reads from. Open `.`
-    /// in the directory instead:
-    ///
-    /// ```
-    /// let (mut walk, mut listing) = (lendir::walk_dirs("src")?, lendir::Listing::new());
-    /// while let Some(dir) = walk.next()? {
-    ///     listing.read(lendir::openat(dir.fd(), ".")?)?;
-    /// #   assert!(!listing.is_empty());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
+    /// the directory itself. Do not [read the directory through it](crate::Entry::dir_fd). It
+    /// borrows from the walk, like the [`path`](Self::path).
     ///
     /// A directory that you have no permission to read is opened with `O_PATH`, and calls such as
     /// `fchmod` refuse its descriptor. A lock by `flock` ends when the walk closes the descriptor,
@@ -394,8 +359,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// The error of [fstat(2)], with the path. A server can answer anything, such as `EIO` or
-    /// `ESTALE`.
+    /// The error of [fstat(2)], with the path, such as `EIO` or `ESTALE` of a server.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     pub fn metadata(&self) -> Result<Metadata, Error> {
@@ -485,12 +449,12 @@ impl<'a, S> Dir<'a, S> {
     /// visit](Self::is_second_visit), to be passed to calls such as `renameat`.
     ///
     /// The walk opened the directory, even a root, through this parent, whatever the path resolves
-    /// to by then. The name of a root is the last component of its path as you
-    /// wrote it, such as `dir`, `dir/`, `..` or `/`.
+    /// to by then. The name of a root is the last component of its path as you wrote it, such as
+    /// `dir`, `dir/`, `..` or `/`.
     ///
-    /// Do not pass the name to `chmodat`, nor to `chownat` without `AtFlags::SYMLINK_NOFOLLOW`.
-    /// They follow a symbolic link that another process has put in place of the directory. To
-    /// change the directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
+    /// Another process can put a symbolic link in place of the directory, and `chmodat` would
+    /// follow it, like `chownat` without `AtFlags::SYMLINK_NOFOLLOW`. To change the directory
+    /// itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
     ///
     /// Returns `None` at a first visit, when the parent may already be closed for good; for a root
     /// that was passed [as a descriptor](crate::WalkOptions::from_fd); and if the parent is

@@ -75,25 +75,22 @@ impl<'a> DirEntry<'a> {
     ///
     /// A link to a file, or to nothing, is not an error, and one to another mount is not entered
     /// under [`same_mount`](crate::WalkOptions::same_mount). [`file_type`](Entry::file_type) and
-    /// [`metadata`](Entry::metadata) still describe the link itself. If the entry is not a link, `follow`
-    /// only cancels an earlier [`skip_subtree`](Self::skip_subtree).
+    /// [`metadata`](Entry::metadata) still describe the link itself. If the entry is not a link,
+    /// `follow` only cancels an earlier [`skip_subtree`](Self::skip_subtree).
     ///
     /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
     /// decides where it points. To limit this, check each directory before you read it: `if
-    /// !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links below it are not followed
-    /// unless you call `follow` for them as well.
-    ///
-    /// **Links multiply the work** [even without a loop](crate::security#followed-links).
+    /// !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. And links multiply the work, [even
+    /// without a loop](crate::security#followed-links).
     /// [`max_depth`](crate::WalkOptions::max_depth) bounds it.
     ///
     /// # Errors
     ///
     /// This method itself returns none. The walk reports each link that it cannot enter:
     ///
-    /// - `ELOOP`: the link points back to the root, or to a directory on the path to the link,
-    ///   which [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns. Below a followed
-    ///   link, any directory that is already on the path causes it. A link that points only to
-    ///   other links does so as well, but then there is no such directory.
+    /// - `ELOOP`: a directory that is already on the path would be entered again, which
+    ///   [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns. A link that points only to
+    ///   other links has the same number, but no such directory.
     /// - `EACCES` or another error: the walk cannot tell whether the link makes a loop, because a
     ///   directory above it can no longer be searched, or a server does not answer. It is not
     ///   entered, even if the target can be read.

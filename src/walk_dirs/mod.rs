@@ -77,14 +77,14 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Use it to see all entries before you choose subdirectories ([`Dir::read_into`]), to come back
-/// after the contents ([`second_visits`](WalkDirsOptions::second_visits)), to hand a value down the
-/// tree ([`with_state`](WalkDirsOptions::with_state)), or to walk on many threads
-/// ([`run_parallel`](Self::run_parallel)). To list a tree entry by entry, [`walk`](crate::walk())
-/// is shorter.
+/// A [`walk`](crate::walk()) is shorter, but some programs work on directories rather than on
+/// entries. This one shows you all entries before you choose subdirectories ([`Dir::read_into`]),
+/// comes back after the contents ([`second_visits`](WalkDirsOptions::second_visits)), hands a value
+/// down the tree ([`with_state`](WalkDirsOptions::with_state)), and runs on many threads
+/// ([`run_parallel`](Self::run_parallel)).
 ///
-/// The next call to `next` ends the `Dir`, so there is no `for dir in walk`. A walk can move to
-/// another thread, but two threads cannot share it.
+/// The next call to `next` ends the `Dir`. A walk can move to another thread, but two threads
+/// cannot share it.
 ///
 /// # Guarantees
 ///
@@ -103,10 +103,6 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
 ///   [`second_visits`](WalkDirsOptions::second_visits).
 ///
-/// If the kernel does not tell the type of an entry, and no query of yours has, the walk asks for
-/// it before it goes on. Such an entry is passed over without an error if it is gone, or turns out
-/// not to be a directory.
-///
 /// [`Walk`](crate::Walk#loops-that-change-the-tree) says which loops may change the tree that they
 /// list. Here, [`Dir::read_into`] does what sorting does there.
 ///
@@ -114,11 +110,11 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 ///
 /// A directory that fits into the buffer takes four system calls: `openat2`, two `getdents64`, and
 /// `close`. On ext4, tmpfs (Linux 6.14), sysfs and cgroup2, which mark the last entry, it takes
-/// three. btrfs marks it as well, but needs an `lseek`.
+/// three. Where the kernel does not tell the type of an entry, the walk asks for it, and passes
+/// over one that is gone.
 ///
-/// A walk keeps its buffer, its path, and the names of the directories still to be entered. Once
-/// this memory has grown, a directory allocates only if it fails, is the target of a link, is
-/// closed early, or begins a mount of NFS.
+/// Once the buffer, the path and the memory for names have grown, a directory allocates only if it
+/// fails, is the target of a link, is closed early, or begins a mount of NFS.
 #[doc(alias("fts", "nftw", "walkdir", "du", "lending", "toctou"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
@@ -150,8 +146,7 @@ impl<S: Clone> WalkDirs<S> {
     /// Each error has the path of the directory that it is about, and the next call continues. If a
     /// directory cannot be opened ([openat2(2)]):
     ///
-    /// - `ENOENT`: the directory [is gone](Error::is_gone).
-    /// - `ESRCH`: the process of a directory in `/proc` is gone.
+    /// - `ENOENT`, `ESRCH`: the directory or its process [is gone](Error::is_gone).
     /// - `EACCES`: you have no permission to search the parent.
     /// - `ENOTDIR`: another file has replaced the directory.
     /// - `ELOOP`: a [followed link](crate::DirEntry::follow) points back to a directory on its own
@@ -161,14 +156,12 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// And if the walk cannot go on as planned:
     ///
-    /// - A directory that was closed early is lost: the errors of
-    ///   [`max_open`](crate::WalkOptions::max_open).
+    /// - A directory that was closed early is [lost](crate::WalkOptions::max_open).
     /// - You dropped a [`Dir`] before its end, and the walk cannot read the rest: the errors of
-    ///   [`Dir::next`]. Where [`max_depth`](crate::WalkOptions::max_depth) lets it enter nothing,
-    ///   it does not try.
+    ///   [`Dir::next`].
     /// - A root of [`open_all`](WalkDirsOptions::open_all) cannot be opened: the errors of
     ///   [`WalkOptions::open`](crate::WalkOptions::open).
-    /// - A name that you passed to [`Dir::enter_name`] cannot be entered: the errors listed there.
+    /// - A name that you passed to [`Dir::enter_name`] cannot be entered.
     ///
     /// [openat2(2)]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[inline(always)]
@@ -220,27 +213,24 @@ impl<S: Clone> WalkDirs<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **The results contain the error of a `?` in `work`**, so the compiler warns if you drop
-    /// them. If `work` returns nothing, write `let _ =`.
+    /// The results contain the error of a `?` in `work`, which is why the compiler warns if you
+    /// drop them. If `work` returns nothing, write `let _ =`.
     ///
     /// # Number of threads
     ///
-    /// `threads` is the most that may run, the calling thread included. Pass the number of cores
-    /// for work that keeps them busy, and the number of requests that the server answers at once,
-    /// which can be hundreds, for calls that wait. 0 means one for each core that this process may
-    /// use, but at least 8, because threads that wait for a disk need no core.
+    /// How many threads help depends on what they wait for. `threads` is the most that may run, the
+    /// calling thread included. Pass the number of cores for work that keeps them busy, and for
+    /// calls to a server the number that it answers at once, which can be hundreds. 0 means one for
+    /// each core that this process may use, but at least 8, because threads that wait for a disk
+    /// need no core. A walk that only reads names, in small directories, gains nothing beyond 8:
+    /// each directory that is opened or closed locks the process's one table of descriptors.
     ///
-    /// A walk that only reads names, in small directories, gains nothing beyond 8 threads, because
-    /// each directory that they open or close locks the process's one table of descriptors. Large
-    /// directories and queries keep more cores busy.
+    /// Threads start on demand. A small tree may get fewer closures (and results) than you asked
+    /// for, and a system that refuses threads as well: never make one wait for another. A new
+    /// thread inherits the CPU affinity and the signal mask of any of them.
     ///
-    /// Threads start on demand, so a small tree may get fewer closures (and results) than you asked
-    /// for: never make one wait for another. If the system refuses a thread, those that run walk
-    /// the whole tree. A new thread inherits the CPU affinity and the signal mask of the thread
-    /// that starts it, which can be any.
-    ///
-    /// One thread reads a directory, however large. To spread its files, send them over a channel,
-    /// as [a recipe](crate::recipes#work-on-each-file-on-all-cores) does.
+    /// Only one thread reads a directory, however large. [A
+    /// recipe](crate::recipes#work-on-each-file-on-all-cores) spreads its files.
     ///
     /// # Order
     ///
@@ -252,8 +242,8 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// - [`Worker::next`] returns `None` on all threads once nothing is left to enter.
     /// - A closure that returns early, for example by `?`, leaves the walk. The other threads walk
-    ///   what it had not entered, but the rest of its last directory is not yielded. The
-    ///   closure's thread stays until the threads that it has started end.
+    ///   what it had not entered, but the rest of its last directory is not yielded. The closure's
+    ///   thread stays until the threads that it has started end.
     /// - [`Worker::stop`] ends the walk on all threads. So does a panic, which `run_parallel`
     ///   passes on when all threads have returned.
     ///
@@ -265,8 +255,7 @@ impl<S: Clone> WalkDirs<S> {
     /// Each thread has a [buffer](WalkDirsOptions::buffer_capacity) and up to
     /// [`max_open`](crate::WalkOptions::max_open) descriptors, which for 64 threads exceeds a
     /// `ulimit -n` of 1024: lower `max_open` then. Below 256, fewer threads start, and each holds
-    /// fewer directories open, so that eight descriptors are left to your closures. Work that is
-    /// passed to another thread can take a descriptor more, and clones the
+    /// fewer directories open. Work that is passed to another thread clones the
     /// [state](WalkDirsOptions::with_state) once or twice, with second visits up to twice for each
     /// directory above.
     #[doc(alias("build_parallel", "parallel", "threads"))]
@@ -358,8 +347,8 @@ impl<S> WalkDirsOptions<S> {
         /// Sets whether directories keep their access times: see
         /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime). The default is `false`.
         no_atime,
-        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it: see
-        /// [`WalkOptions::metadata`](crate::WalkOptions::metadata). The default is `false`.
+        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it:
+        /// see [`WalkOptions::metadata`](crate::WalkOptions::metadata). The default is `false`.
         ///
         /// Use it with [`run_parallel`](WalkDirs::run_parallel) if a server can send metadata
         /// together with the names, and you do not query entries in the loop that reads them.
@@ -400,9 +389,9 @@ impl<S> WalkDirsOptions<S> {
     /// Sets whether each directory is yielded a second time, after everything below it. The default
     /// is `false`.
     ///
-    /// Remove, rename or sum up a directory then: [`Dir::remove_dir`] removes it, and
-    /// [`Dir::parent_and_name`] returns what `renameat` needs. [`Dir::is_second_visit`] tells the
-    /// visits apart, and the directory yields no entries any more.
+    /// A directory can be removed, renamed or summed up only after its contents. At the second
+    /// visit [`Dir::remove_dir`] removes it, and [`Dir::parent_and_name`] returns what `renameat`
+    /// needs. [`Dir::is_second_visit`] tells the visits apart.
     ///
     /// ```
     /// let mut walk = lendir::WalkDirs::options().second_visits(true).open("src")?;
@@ -418,12 +407,12 @@ impl<S> WalkDirsOptions<S> {
     /// have ended. The last one of all sees everything that the closures wrote.
     ///
     /// A root that you pass as a path is opened through its parent, whose descriptor stays open
-    /// until the next root begins or the walk is dropped. After `None`, that file system is still
-    /// busy: drop the walk before you unmount it.
+    /// until the next root begins or the walk is dropped. Drop the walk before you unmount that
+    /// file system.
     ///
     /// # Performance
     ///
-    /// Every directory on the path keeps its descriptor until its second visit, so a tree deeper
+    /// Every directory on the path keeps its descriptor until its second visit, and a tree deeper
     /// than [`max_open`](crate::WalkOptions::max_open) makes the walk close and reopen directories.
     #[doc(alias(
         "depth_first",
@@ -439,12 +428,8 @@ impl<S> WalkDirsOptions<S> {
     }
 
     /// Sets the size in bytes of each thread's buffer, with the bounds of a
-    /// [`Buffer`](crate::Buffer). The default is [`Buffer::DEFAULT_CAPACITY`], 32 KiB. The
-    /// positions of the names in it take a third more.
-    ///
-    /// Ask for more, such as 1 MiB, if the tree is on a FUSE file system with a slow server and has
-    /// directories of more than a thousand entries: a larger buffer is filled by fewer requests, as
-    /// [`Buffer::DEFAULT_CAPACITY`] shows. On a local disk nothing is gained.
+    /// [`Buffer`](crate::Buffer). The default is [`Buffer::DEFAULT_CAPACITY`], 32 KiB, which says
+    /// when to ask for more. The positions of the names in it take a third more.
     ///
     /// ```
     /// let walk = lendir::WalkDirs::options().buffer_capacity(1024 * 1024).open("/sys/class")?;
@@ -475,10 +460,9 @@ impl<S> WalkDirsOptions<S> {
     /// parent's**, even if an error made you skip that line; a copy program then gives it the wrong
     /// mode. At its second visit a directory has its own state again.
     ///
-    /// A state with an [`Arc`](std::sync::Arc) in it carries sums up the tree: add at second
-    /// visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores) does, or set an `Arc` of a
-    /// counter at depth 1, which the whole subtree then shares. Descriptors in a state do not count
-    /// for [`max_open`](Self::max_open).
+    /// Values go down the tree, but sums go up. Put an [`Arc`](std::sync::Arc) into the state for
+    /// that, and add at second visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores)
+    /// does. Descriptors in a state do not count for [`max_open`](Self::max_open).
     ///
     /// If you catch a panic of the state's `clone`, the walk continues and misses nothing. A panic
     /// of its `drop` can swallow an error of the walk.
@@ -486,8 +470,7 @@ impl<S> WalkDirsOptions<S> {
     /// # Performance
     ///
     /// The state is cloned once for each directory, except for the last one in a parent without
-    /// second visits, and each directory on the path keeps one in memory.
-    /// [`run_parallel`](WalkDirs::run_parallel) clones more.
+    /// second visits. [`run_parallel`](WalkDirs::run_parallel) clones more.
     #[doc(alias = "copy")]
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
         let Self { options, buffer_capacity, .. } = self;

@@ -35,8 +35,7 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// for any. If this thread has none, it waits for work of another thread.
     ///
     /// With `?`, the first error ends this thread alone. [`next_or_report`](Self::next_or_report)
-    /// is the usual loop, and [`Entries::next`](crate::Entries::next) warns of one that loses
-    /// errors.
+    /// is the usual loop.
     ///
     /// # Errors
     ///
@@ -101,8 +100,8 @@ impl<S: Clone + Send> Worker<'_, S> {
         self.index
     }
 
-    /// Opens the next directory, like [`Part::advance`]. Splits off a part for each
-    /// thread that waits, and takes a part of another thread once nothing is pending here.
+    /// Opens the next directory, like [`Part::advance`]. Splits off a part for each thread that
+    /// waits, and takes a part of another thread once nothing is pending here.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
