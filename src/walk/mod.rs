@@ -81,9 +81,9 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// The next call to `next` overwrites the entry, so copy what you keep, by
-/// `entry.path().to_owned()`. A loop by `for` yields entries that you can keep, each an
-/// [`OwnedEntry`] that takes one allocation:
+/// The next call to `next` overwrites the entry: copy what you keep, by `entry.path().to_owned()`.
+/// A loop by `for` yields entries that you can keep, each an [`OwnedEntry`] that takes one
+/// allocation:
 ///
 /// ```
 /// let mut paths: Vec<_> = lendir::walk("src")?.into_iter().flatten().collect();
@@ -96,10 +96,9 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// `next` is better where you skip or follow entries, or act on them by descriptor. A walk can move
 /// to another thread, but two threads cannot share it.
 ///
-/// [`Walk::options`] has the rest: sorting, metadata, depth, mounts, helper threads. To keep a
-/// value for each directory on the path, such as a sum, use a `Vec` and truncate it to the entry's
-/// [`depth`](WalkEntry::depth). A program that acts on directories as a whole, after their
-/// contents, or on many threads in any order, wants a [`WalkDirs`](crate::WalkDirs).
+/// [`Walk::options`] has the rest: sorting, metadata, depth, mounts, helper threads. A program that
+/// acts on directories as a whole, after their contents, or on many threads in any order, wants a
+/// [`WalkDirs`](crate::WalkDirs).
 ///
 /// # Guarantees
 ///
@@ -116,7 +115,6 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// - **Each directory that stays in its place is entered once**, provided that the kernel [lists it
 ///   once](crate#kernel-promises) and that no link which you follow points to it.
 /// - **Depth is not limited**, but open directories are, by [`max_open`](WalkOptions::max_open).
-///   The walk does not recurse, and passes no long path to the kernel.
 ///
 /// # What is read when
 ///
@@ -130,18 +128,14 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// about 50 bytes each, and reports a read error before the entries that were read.
 ///
 /// A server that answers `ENOENT` ends a directory silently, as if it had been removed, which only
-/// [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows.
-///
-/// The position in a directory belongs to its descriptor. If something else reads through [that
-/// descriptor](crate::Entry::dir_fd), or a child process walks on after `fork`, each takes entries
-/// from the other without an error. Read [`openat(fd, ".")`](crate::openat) instead, and let the
-/// child begin a walk of its own.
+/// [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows. A child process that walks on
+/// after `fork` takes entries from its parent: let it begin a walk of its own.
 ///
 /// # Loops that change the tree
 ///
 /// Your loop can remove what it gets: a local file system still yields each entry that stays
-/// [exactly once](crate#kernel-promises). But in the kernel's order the directory is still
-/// being read, and two kinds of loop are not safe:
+/// [exactly once](crate#kernel-promises). But in the kernel's order the directory is still being
+/// read, and two kinds of loop are not safe:
 ///
 /// - **Renaming, moving or making entries**, which ext4 and xfs can [yield
 ///   again](crate#kernel-promises), even without end.
@@ -155,10 +149,8 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// # Performance
 ///
-/// A small directory takes three or four system calls, [like in a
-/// `WalkDirs`](crate::WalkDirs#performance). Once the buffers have grown, a directory allocates
-/// only if it fails, is the target of a link, is closed early or read ahead, or begins a mount of
-/// NFS.
+/// The system calls are those of a [`WalkDirs`](crate::WalkDirs#performance). So are the
+/// allocations, except that a directory that is read ahead allocates as well.
 #[doc(alias("walkdir", "fts", "nftw", "du", "lending", "memory", "toctou"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
@@ -262,14 +254,10 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// Each error has the path of the directory that it is about. The next call continues.
-    ///
-    /// - A directory cannot be opened: the errors of [`WalkDirs::next`](crate::WalkDirs::next),
-    ///   right after the entry of the directory.
-    /// - A directory cannot be read: the errors of [`Dir::next`](crate::Dir::next). [What is read
-    ///   when](Self#what-is-read-when) decides whether the entries before it come first.
-    /// - A root of [`open_all`](WalkOptions::open_all) cannot be opened: the errors of
-    ///   [`WalkOptions::open`].
+    /// Each error has the path of the directory that it is about, and the next call continues. The
+    /// errors of [`WalkDirs::next`](crate::WalkDirs::next), right after the entry of the directory,
+    /// say that it cannot be opened. Those of [`Dir::next`](crate::Dir::next) say that it cannot be
+    /// read, and [may come first](Self#what-is-read-when).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.entry()) } else { None })
@@ -278,8 +266,7 @@ impl Walk {
     /// Advances to the next entry, or returns `None` if no entry remains. Each error on the way is
     /// passed to `on_error`, and the walk continues.
     ///
-    /// Inside the loop, a `?` after a method of the entry would end the walk at the first error.
-    /// Use `match`:
+    /// Inside the loop, a `?` after a method of the entry would end the walk. Use `match`:
     ///
     /// ```
     /// let mut walk = lendir::walk("/sys/class")?;
@@ -310,9 +297,8 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// The same as for [`next`](Self::next): with `?`, the first directory that you have no
-    /// permission to read ends the search. To go on, use
-    /// [`next_or_report`](Self::next_or_report) and `break`.
+    /// The same as for [`next`](Self::next): with `?`, the first of them ends the search. To go on,
+    /// use [`next_or_report`](Self::next_or_report) and `break`.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -571,8 +557,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// Makes an entry of the root that was just begun, in the directory that contains it, which
-    /// is the current one for now. A root that came as a descriptor contains itself.
+    /// Makes an entry of the root that was just begun, in the directory that contains it, which is
+    /// the current one for now. A root that came as a descriptor contains itself.
     #[cold]
     fn yield_root(&mut self) -> Result<(), Error> {
         let Self { cursor, listing, state, .. } = self;
@@ -706,14 +692,12 @@ impl WalkOptions {
         ///
         /// With `true`, a directory on which something else is mounted is yielded, but not entered.
         /// Mounts count rather than devices: a bind mount of the same file system is left out,
-        /// while a btrfs subvolume, which is not a mount, is entered. `find -xdev`, which compares
-        /// `st_dev`, does the opposite in both cases, and a walk before Linux 5.8 may do so.
+        /// while a btrfs subvolume, which is not a mount, is entered. `find -xdev` does the
+        /// opposite in both cases, and a walk before Linux 5.8 may do so.
         ///
-        /// A file can be a mount point as well, as in most containers. It is yielded like any other
-        /// file, and its [`metadata`](crate::Entry::metadata) and
-        /// [`open_file`](crate::Entry::open_file) act on what is mounted there.
-        /// [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises mount points of
-        /// both kinds.
+        /// A file can be a mount point as well, as in most containers, and is yielded like any
+        /// other. [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises mount
+        /// points of both kinds.
         ///
         /// # Performance
         ///
@@ -724,9 +708,8 @@ impl WalkOptions {
         /// [`follow`](crate::WalkEntry::follow) for each entry. The default is `false`.
         ///
         /// **With this, the walk can leave its tree**, and links multiply the work:
-        /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors
-        /// the walk reports. [`skip_subtree`](crate::WalkEntry::skip_subtree) still leaves out what
-        /// a link points to.
+        /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both.
+        /// [`skip_subtree`](crate::WalkEntry::skip_subtree) still leaves out what a link points to.
         ///
         /// ```
         /// let mut walk = lendir::WalkOptions::new().follow_links(true).open("/sys/class/net")?;
@@ -754,16 +737,16 @@ impl WalkOptions {
         /// Sets how many directories each thread of the walk may hold open at once. The default is
         /// 32, and the minimum is 4.
         ///
-        /// Depth is not limited: above this number the walk closes the directories nearest the
-        /// root, and reopens them on the way back. It does the same if the process (`EMFILE`) or
-        /// the system (`ENFILE`) has few descriptors left, so that your loop can open files: it
-        /// leaves eight, or half of its own. Raise the number above the depth of the tree if
-        /// directories are moved around in it while you walk, because **a directory can be lost
-        /// while it is closed**.
+        /// Trees can be deeper than a process may have descriptors. Above this number the walk
+        /// closes the directories nearest the root, and reopens them on the way back. It does the
+        /// same if the process (`EMFILE`) or the system (`ENFILE`) has few descriptors left, and
+        /// leaves eight to your loop, or half of its own.
         ///
-        /// A lost directory is one that the walk does not find again. The walk returns one error,
-        /// with the path, skips the rest there (and the second visit of a `WalkDirs`), and goes on
-        /// above:
+        /// The price is that **a directory can be lost while it is closed**, because the walk does
+        /// not find it again, or not [as the one it was](crate::security#closed-directories). The
+        /// walk then returns one error with the path, skips the rest there (and the second visit of
+        /// a `WalkDirs`), and goes on above. If directories are moved around in the tree while you
+        /// walk, raise the number above its depth.
         ///
         /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
         ///   directory above it.
@@ -771,9 +754,6 @@ impl WalkOptions {
         /// - `ESTALE`: an NFS server no longer knows the directory.
         /// - `EACCES`: a directory on the path can no longer be searched.
         /// - `EMFILE`, `ENFILE`: no descriptor is left.
-        ///
-        /// [Security](crate::security#closed-directories) says how the walk recognises a directory,
-        /// where another can pass for it, and why closing a young one takes up to 20 ms.
         max_open,
         /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
         /// entries of a root have depth 1. There is no limit by default.
@@ -785,19 +765,19 @@ impl WalkOptions {
         /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
         /// leaves their access times alone. The default is `false`.
         ///
-        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. Where it refuses
-        /// (`EPERM`), the walk opens the directory once more, without the flag. Nothing changes for
-        /// a root that you pass to [`from_fd`](Self::from_fd), nor where a server sets the access
-        /// times.
+        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. Where it
+        /// refuses, the walk opens the directory without the flag. Nothing changes for a root that
+        /// you pass to [`from_fd`](Self::from_fd), nor where a server sets the access times.
         no_atime,
-        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it. The
-        /// default is `false`.
+        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it.
+        /// The default is `false`.
         ///
-        /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this it
-        /// pays one for a thousand. These servers can send metadata together with the names, but the
-        /// kernel goes on to ask for it only while it sees entries queried before the next names are
-        /// read. A sorted walk has read all names by the time you ask, and so has one that [reads
-        /// ahead](Self::read_ahead). In the kernel's order your own queries are in time.
+        /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this
+        /// it pays one for a thousand. These servers can send metadata together with the names, but
+        /// the kernel goes on to ask for it only while it sees entries queried before the next
+        /// names are read. A sorted walk has read all names by the time you ask, and so has one
+        /// that [reads ahead](Self::read_ahead). In the kernel's order your own queries are in
+        /// time.
         ///
         /// ```
         /// use lendir::{Order, Walk};
@@ -812,15 +792,15 @@ impl WalkOptions {
         /// # Ok::<(), lendir::Error>(())
         /// ```
         ///
-        /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed, it
-        /// asks again, so that you see the error. An answer is as old as the listing of its entry,
-        /// which `read_ahead` can read several directories early.
+        /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed,
+        /// it asks again, so that you see the error. An answer is as old as the listing of its
+        /// entry, which `read_ahead` can read several directories early.
         ///
-        /// A server that does not answer holds up whoever asks it, and not even `SIGKILL` helps.
-        /// So under [`same_mount`](Self::same_mount), nothing that is mounted on a directory is
-        /// asked, nor by helper threads on any mount, and nothing is fetched for that directory.
-        /// Where `openat2` is refused (before Linux 5.6, on Android, under some seccomp filters),
-        /// nothing is then fetched for any directory.
+        /// A server that does not answer holds up whoever asks it, and not even `SIGKILL` helps. So
+        /// under [`same_mount`](Self::same_mount), nothing that is mounted on a directory is asked,
+        /// nor by helper threads on any mount, and nothing is fetched for that directory. Where
+        /// `openat2` is refused (before Linux 5.6, on Android, under some seccomp filters), nothing
+        /// is then fetched for any directory.
         ///
         /// # Performance
         ///
@@ -835,16 +815,15 @@ impl WalkOptions {
         ///
         /// The errors of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is
         /// there or a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts
-        /// files sets [`yield_roots`](Self::yield_roots). If you have no permission
-        /// to read the root, the error comes only when the walk reads it.
+        /// files sets [`yield_roots`](Self::yield_roots). If you have no permission to read the
+        /// root, the error comes only when the walk reads it.
         open,
         /// Makes a walk of the trees at `paths`, one after another.
         /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks several at once.
         ///
-        /// The iterator is run to its end at once, but each root is opened only when the walk comes
-        /// to it. If that fails, the walk returns the error, for which
-        /// [`is_root`](crate::Error::is_root) is `true`, and continues with the next root. A path
-        /// that you pass twice is walked twice.
+        /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
+        /// error, for which [`is_root`](crate::Error::is_root) is `true`, and continues with the
+        /// next root. A path that you pass twice is walked twice.
         ///
         /// ```
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
@@ -865,20 +844,18 @@ impl WalkOptions {
         /// # Ok::<(), lendir::Error>(())
         /// ```
         ///
-        /// The walk opens `.` in `root` and reads that, so any number of walks can begin at
-        /// duplicates of one descriptor. If no descriptor is left for it, reading the root is an
-        /// error. If you may not open it, because you lack the permission to read or search the
-        /// root, the walk reads `root` itself. Then it shares one position with duplicates of
-        /// `root`, a child process after `fork` included: if two of them read, both lose entries
-        /// without an error.
+        /// The walk opens `.` in `root` and reads that, which is why any number of walks can begin
+        /// at duplicates of one descriptor. If you lack the permission to read or search the root,
+        /// the walk reads `root` itself. Then it shares one position with all duplicates of `root`,
+        /// and if two of them are read, both lose entries without an error.
         from_fd,
     }
 
     /// Sets whether each root is an entry, of depth 0, before its contents, as in walkdir and
     /// `find`. The default is `false`: the entries are what the roots contain.
     ///
-    /// Use it in a program that takes paths from its user, because then **a root may be any file**.
-    /// One that is not a directory is an entry, and no error.
+    /// Use it in a program that takes paths from its user, because a root that is not a directory
+    /// is then an entry, and no error.
     ///
     /// ```
     /// let mut walk = lendir::WalkOptions::new().yield_roots(true).open_all(["src", "Cargo.toml"]);
@@ -893,9 +870,9 @@ impl WalkOptions {
     /// ```
     ///
     /// The entry is the last component of the path as you wrote it, such as `dir`, `dir/`, `..` or
-    /// `/`, in the directory that contains it, which is opened by the path. A root of
-    /// [`from_fd`](Self::from_fd) is `.` in itself. Like any entry, it can be queried, opened,
-    /// removed and skipped. A root that is a link to a directory is a `Symlink`, and unless
+    /// `/`, in the directory that contains it, and a root of [`from_fd`](Self::from_fd) is `.` in
+    /// itself. Like any entry, it can be queried, opened, removed and skipped. A root that is a
+    /// link to a directory is a `Symlink`, and unless
     /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
@@ -914,8 +891,8 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// A sorted walk reads each directory [whole](Walk#what-is-read-when). If the tree is on a
-    /// server and you query most entries, also set [`metadata`](Self::metadata).
+    /// A sorted walk reads each directory [whole](Walk#what-is-read-when), which is late to query
+    /// entries on a server. Set [`metadata`](Self::metadata) there.
     #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
@@ -939,9 +916,8 @@ impl WalkOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Entries and errors are the same as without it. What cannot be read ahead is tried again when
-    /// the walk gets there, so only an error that does not last goes unreported. But directories
-    /// are read *earlier*:
+    /// Entries and errors are the same as without it, because what cannot be read ahead is tried
+    /// again when the walk gets there. But directories are read *earlier*:
     ///
     /// - **A directory may be read before its entry is yielded**, even one that you then skip, and
     ///   what your loop changes there does not show. One that could not be opened ahead can still
@@ -950,18 +926,17 @@ impl WalkOptions {
     ///   all that is created there later.
     /// - **Mount points are left to the walk itself**, but [old
     ///   kernels](crate::security#automounts) may mount an automount point that you then skip.
-    ///   Without `openat2` (before Linux 5.6, on Android, under some seccomp filters) nothing is
-    ///   read ahead.
     /// - **Each helper has the credentials and mounts of the thread that starts it**, yours or
     ///   another helper.
     /// - **Dropping the walk waits** for the helpers' calls: if a server hangs, so does the drop.
     ///
+    /// Without `openat2` (before Linux 5.6, on Android, under some seccomp filters) nothing is read
+    /// ahead, nor is a directory of more than some 8,000 names.
+    ///
     /// # Performance
     ///
-    /// Up to `max_open + 8 * threads` directories are open besides the walk's own, fewer once the
-    /// system has refused a descriptor. Each of them, and each thread, can take about 1 MiB of
-    /// memory, or 2.5 MiB with metadata. A directory of which the kernel's records take more than
-    /// 256 KiB, some 8,000 names, is left to the walk itself.
+    /// Up to `max_open + 8 * threads` directories are open besides the walk's own. Each of them,
+    /// and each thread, can take about 1 MiB of memory, or 2.5 MiB with metadata.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self

@@ -24,7 +24,6 @@ use std::path::Path;
 ///
 /// [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and
 /// [`follow`](Self::follow) take effect at the next call to `next`, and the last of them counts.
-/// They also work in closures, such as the argument of [`filter_map`](crate::Walk::filter_map).
 pub struct WalkEntry<'a> {
     pub(super) entry: Entry<'a>,
     /// The path of the entry.
@@ -44,8 +43,8 @@ impl<'a> WalkEntry<'a> {
     /// ```
     ///
     /// On a terminal, print it by `{:?}`, which escapes control characters; to another program,
-    /// write the bytes of [`as_os_str`](Path::as_os_str). Do not change or remove the entry by its
-    /// path: [`Entry::path`] says why.
+    /// write the bytes of [`as_os_str`](Path::as_os_str). [`Entry::path`] says why not to change or
+    /// remove the entry by its path.
     #[inline]
     pub fn path(&self) -> &'a Path {
         self.path.as_path()
@@ -74,8 +73,8 @@ impl<'a> WalkEntry<'a> {
     }
 
     /// Tells whether the entry is the last one of its directory, as `└──` in a drawing of the tree
-    /// needs. Entries that you leave out count as well. A drawing with a filter has to look ahead
-    /// by itself.
+    /// needs. Entries that you leave out count as well: [a recipe](crate::recipes#draw-a-tree)
+    /// draws with a filter.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -124,9 +123,8 @@ impl<'a> WalkEntry<'a> {
     /// If the entry is not a link, `follow` only cancels an earlier
     /// [`skip_subtree`](Self::skip_subtree) or [`skip_rest_of_dir`](Self::skip_rest_of_dir).
     ///
-    /// **Below a followed link, the walk can leave its tree, and links multiply the work.**
-    /// [`DirEntry::follow`](crate::DirEntry::follow) says how to limit both, and which errors the
-    /// walk reports.
+    /// [`DirEntry::follow`](crate::DirEntry::follow) says why the walk can then leave its tree, how
+    /// to limit that, and which errors the walk reports.
     #[doc(alias = "symlink")]
     #[inline]
     pub fn follow(&self) {
