@@ -1,8 +1,9 @@
 //! Runs the examples, except `rm`, which has a module of its own.
 
-use crate::fixture::{in_mount_namespace, run, run_into};
+use crate::fixture::{has_gnu, in_mount_namespace, run, run_into};
 use crate::support::prelude::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
+use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom, Write};
 use std::process::Output;
 
@@ -363,6 +364,25 @@ pub fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).arg(example(name).get_program()).args(args).current_dir(dir);
     run(&mut shell)
+}
+
+/// A path is escaped, and marked by a backslash, as in the output of `sha256sum`.
+#[test]
+fn manifest_escapes_paths_as_sha256sum_does() {
+    if !has_gnu("sha256sum", "manifest_escapes_paths_as_sha256sum_does") {
+        return;
+    }
+    let tree = Tree::of(&["x\ny", "x\ry", r"x\y", "x y"]);
+    let script = "sha256sum ./* | LC_ALL=C sort -k 2";
+    let [own, gnu] =
+        [example("manifest").arg("."), Command::new("sh").args(["-c", script])].map(|command| {
+            let output = run(command.current_dir(tree.path())).stdout;
+            let lines = String::from_utf8(output).unwrap();
+            let marked =
+                |line: &str| (line.starts_with('\\'), line.split_once("  ").unwrap().1.into());
+            lines.lines().map(marked).collect::<BTreeSet<(bool, String)>>()
+        });
+    assert_eq!(own, gnu);
 }
 
 #[test]

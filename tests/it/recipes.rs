@@ -219,6 +219,13 @@ fn ignore_rules_hold_below_and_can_be_broken() {
 }
 
 #[test]
+fn tagged_directories_are_skipped() {
+    let tree = Tree::of(&["src/cache/CACHEDIR.TAG", "src/cache/below/x", "src/other/x"]);
+    let output = run(&mut recipe("Skip tagged directories", tree.path()));
+    assert_eq!(lines(&output)[0], ["\"src/cache\"", "\"src/other\"", "\"src/other/x\""]);
+}
+
+#[test]
 fn threads_list_in_the_order_of_one_walk() {
     let tree = Tree::on_disk(|at| {
         make(&at.join("src"), &["a.b", "b/\n/c", "b/é/", "b!", "locked/x"]);
