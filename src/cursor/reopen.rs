@@ -17,32 +17,11 @@
 
 use super::identity::Identity;
 use super::path::PathBounds;
-use super::stack::{LevelState, Work};
+use super::stack::{ClosedLevel, DeadEnd, LevelState, Work};
 use super::{Cursor, raw_open};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CStr;
-
-/// A level whose descriptor was closed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClosedLevel {
-    pub(crate) bounds: PathBounds,
-    /// The identity by which the walk recognises it, or the error of `statx`.
-    pub(crate) identity: Result<Identity, Errno>,
-}
-
-/// The directory and the bounds of the open level that a search by names starts from, and the
-/// closed levels from there to the goal.
-pub(crate) type PathByNames<'t> = (BorrowedFd<'t>, PathBounds, Vec<ClosedLevel>);
-
-/// A name on the path that leads to another directory, or to none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DeadEnd {
-    /// The offset at which the name ends in the path.
-    name_end: usize,
-    /// The answer of the kernel.
-    errno: Errno,
-}
 
 impl<T: Work> Cursor<T> {
     /// Reopens `level`, the closed level right above the current directory. If it is not found,

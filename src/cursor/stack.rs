@@ -16,7 +16,6 @@
 
 use super::identity::Identity;
 use super::path::{PathBounds, TreePath};
-use super::reopen::{ClosedLevel, DeadEnd, PathByNames};
 use super::spare::SPARE_COUNT;
 use crate::allocate::try_collect;
 use crate::read_dir::entry::Directory;
@@ -58,6 +57,27 @@ pub(crate) enum LevelState {
     Closed(Result<Identity, Errno>),
     /// It was not found again, or this thread has left it to the other threads there.
     Lost(Option<DeadEnd>),
+}
+
+/// A level whose descriptor was closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClosedLevel {
+    pub(crate) bounds: PathBounds,
+    /// The identity by which the walk recognises it, or the error of `statx`.
+    pub(crate) identity: Result<Identity, Errno>,
+}
+
+/// The directory and the bounds of the open level that a search by names starts from, and the
+/// closed levels from there to the goal.
+pub(crate) type PathByNames<'t> = (BorrowedFd<'t>, PathBounds, Vec<ClosedLevel>);
+
+/// A name on the path that leads to another directory, or to none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeadEnd {
+    /// The offset at which the name ends in the path.
+    pub(super) name_end: usize,
+    /// The answer of the kernel.
+    pub(super) errno: Errno,
 }
 
 impl LevelState {

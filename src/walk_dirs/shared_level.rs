@@ -8,7 +8,7 @@
 //! others did.
 
 use crate::allocate::try_collect;
-use crate::cursor::reopen::{ClosedLevel, PathByNames};
+use crate::cursor::stack::{ClosedLevel, PathByNames};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
