@@ -22,7 +22,7 @@ use std::{io, str};
 ///
 /// A function that takes an `&Entry` works with every reader of this crate: [`ReadDir`] and
 /// [`Entries`] yield it, [`DirEntry`] and [`WalkEntry`] dereference to it, and
-/// [`ListedEntry::in_dir`] makes it from an entry of a [`Listing`].
+/// [`ListedEntry::in_dir`] makes it.
 ///
 /// ```
 /// use lendir::{Entry, Error};
@@ -58,7 +58,6 @@ use std::{io, str};
 /// [`DirEntry`]: crate::DirEntry
 /// [`WalkEntry`]: crate::WalkEntry
 /// [`ListedEntry::in_dir`]: crate::ListedEntry::in_dir
-/// [`Listing`]: crate::Listing
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: Record<'a>,

@@ -103,8 +103,8 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Guarantees
 ///
 /// - **Order.** A directory, then its contents, then the next entry of its parent. Within a
-///   directory the order is the kernel's, unless [`WalkOptions::order`] sets another. The root
-///   itself is not an entry, unless [`WalkOptions::yield_roots`] makes it one.
+///   directory, [`WalkOptions::order`] replaces the kernel's order. The root itself is an entry
+///   only with [`WalkOptions::yield_roots`].
 /// - **A directory is yielded before it is opened**, except with
 ///   [`read_ahead`](WalkOptions::read_ahead). You can `chmod` it first.
 /// - **No link below a root is followed unless you ask**, not even one that another process has
@@ -692,12 +692,11 @@ impl WalkOptions {
         ///
         /// With `true`, a directory on which something else is mounted is yielded, but not entered.
         /// Mounts count rather than devices: a bind mount of the same file system is left out,
-        /// while a btrfs subvolume, which is not a mount, is entered. `find -xdev` does the
-        /// opposite in both cases, and a walk before Linux 5.8 may do so.
+        /// while a btrfs subvolume is entered. `find -xdev` does the opposite in both cases, and a
+        /// walk before Linux 5.8 may do so.
         ///
         /// A file can be a mount point as well, as in most containers, and is yielded like any
-        /// other. [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises mount
-        /// points of both kinds.
+        /// other. [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises both.
         ///
         /// # Performance
         ///
@@ -722,25 +721,24 @@ impl WalkOptions {
         /// # Ok::<(), lendir::Error>(())
         /// ```
         ///
-        /// An entry that is a link stays one: [`file_type`](crate::Entry::file_type) and queries
-        /// describe the link itself, unlike in walkdir. A link to a file, or to nothing, is yielded
-        /// like any other entry.
+        /// Unlike in walkdir, [`file_type`](crate::Entry::file_type) and queries still describe the
+        /// link itself. A link to a file, or to nothing, is yielded like any other entry.
         follow_links,
         /// Sets whether a root that is a symbolic link to a directory is followed. The default is
         /// `true`.
         ///
-        /// With `false`, such a root is an error: `ENOTDIR`, or `ELOOP` on old kernels. Only the
-        /// last component of the path counts, as with `O_NOFOLLOW` and `find -P`: **`link/` and
-        /// `link/.` are followed all the same**. A program that removes files strips such endings
-        /// first, by `path.components().as_path()`.
+        /// With `false`, such a root is an error: `ENOTDIR`, or `ELOOP` on old kernels. But
+        /// **`link/` and `link/.` are followed all the same**, because only the last component of
+        /// the path counts. A program that removes files strips such endings first, by
+        /// `path.components().as_path()`.
         follow_root_links,
         /// Sets how many directories each thread of the walk may hold open at once. The default is
         /// 32, and the minimum is 4.
         ///
         /// Trees can be deeper than a process may have descriptors. Above this number the walk
         /// closes the directories nearest the root, and reopens them on the way back. It does the
-        /// same if the process (`EMFILE`) or the system (`ENFILE`) has few descriptors left, and
-        /// leaves eight to your loop, or half of its own.
+        /// same if the process or the system has few descriptors left, and [leaves
+        /// eight](crate::security#descriptors) to your loop, or half of its own.
         ///
         /// The price is that **a directory can be lost while it is closed**, because the walk does
         /// not find it again, or not [as the one it was](crate::security#closed-directories). The
@@ -759,8 +757,7 @@ impl WalkOptions {
         /// entries of a root have depth 1. There is no limit by default.
         ///
         /// A directory at the maximum depth is yielded, but not opened. With 0, a
-        /// [`Walk`](crate::Walk) yields nothing, and a [`WalkDirs`](crate::WalkDirs) yields each
-        /// root without entries.
+        /// [`WalkDirs`](crate::WalkDirs) yields each root without entries.
         max_depth,
         /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
         /// leaves their access times alone. The default is `false`.
@@ -774,10 +771,9 @@ impl WalkOptions {
         ///
         /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this
         /// it pays one for a thousand. These servers can send metadata together with the names, but
-        /// the kernel goes on to ask for it only while it sees entries queried before the next
-        /// names are read. A sorted walk has read all names by the time you ask, and so has one
-        /// that [reads ahead](Self::read_ahead). In the kernel's order your own queries are in
-        /// time.
+        /// the kernel asks for it only while it sees entries queried before the next names are
+        /// read. In the kernel's order your own queries are in time. A walk that sorts or [reads
+        /// ahead](Self::read_ahead) has read all names by the time you ask.
         ///
         /// ```
         /// use lendir::{Order, Walk};
@@ -793,12 +789,11 @@ impl WalkOptions {
         /// ```
         ///
         /// [`Entry::metadata`](crate::Entry::metadata) returns what was fetched. Where that failed,
-        /// it asks again, so that you see the error. An answer is as old as the listing of its
-        /// entry, which `read_ahead` can read several directories early.
+        /// it asks again, and you see the error. An answer is as old as the listing of its entry.
         ///
-        /// A server that does not answer holds up whoever asks it, and not even `SIGKILL` helps. So
-        /// under [`same_mount`](Self::same_mount), nothing that is mounted on a directory is asked,
-        /// nor by helper threads on any mount, and nothing is fetched for that directory. Where
+        /// A server that does not answer holds up its callers, and not even `SIGKILL` helps. That
+        /// is why under [`same_mount`](Self::same_mount), and by helper threads, nothing that is
+        /// mounted on a directory is asked, and nothing is fetched for that directory. Where
         /// `openat2` is refused (before Linux 5.6, on Android, under some seccomp filters), nothing
         /// is then fetched for any directory.
         ///
@@ -813,17 +808,16 @@ impl WalkOptions {
         ///
         /// # Errors
         ///
-        /// The errors of [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is
-        /// there or a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts
-        /// files sets [`yield_roots`](Self::yield_roots). If you have no permission to read the
-        /// root, the error comes only when the walk reads it.
+        /// The errors of [`lendir::open`](crate::open()), with the path, such as `ENOTDIR` for a
+        /// file, unless [`yield_roots`](Self::yield_roots) accepts it. If you have no permission to
+        /// read the root, the error comes only when the walk reads it.
         open,
         /// Makes a walk of the trees at `paths`, one after another.
         /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks several at once.
         ///
         /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
         /// error, for which [`is_root`](crate::Error::is_root) is `true`, and continues with the
-        /// next root. A path that you pass twice is walked twice.
+        /// next root.
         ///
         /// ```
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
@@ -833,8 +827,7 @@ impl WalkOptions {
         /// assert_eq!(errors, 1);
         /// ```
         open_all,
-        /// Makes a walk of the tree at a descriptor, which [`open`](crate::open()) or
-        /// [`openat`](crate::openat()) can return. Its paths begin with `path`, which is never
+        /// Makes a walk of the tree at a descriptor. Its paths begin with `path`, which is never
         /// looked up; with `""` they are relative to the root.
         ///
         /// ```
@@ -845,14 +838,14 @@ impl WalkOptions {
         /// ```
         ///
         /// The walk opens `.` in `root` and reads that, which is why any number of walks can begin
-        /// at duplicates of one descriptor. If you lack the permission to read or search the root,
-        /// the walk reads `root` itself. Then it shares one position with all duplicates of `root`,
-        /// and if two of them are read, both lose entries without an error.
+        /// at duplicates of one descriptor. Only without permission to read or search the root, the
+        /// walk reads `root` itself. If another duplicate is read then, both lose entries without
+        /// an error.
         from_fd,
     }
 
     /// Sets whether each root is an entry, of depth 0, before its contents, as in walkdir and
-    /// `find`. The default is `false`: the entries are what the roots contain.
+    /// `find`. The default is `false`.
     ///
     /// Use it in a program that takes paths from its user, because a root that is not a directory
     /// is then an entry, and no error.

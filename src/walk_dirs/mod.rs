@@ -149,8 +149,7 @@ impl<S: Clone> WalkDirs<S> {
     /// - `ENOENT`, `ESRCH`: the directory or its process [is gone](Error::is_gone).
     /// - `EACCES`: you have no permission to search the parent.
     /// - `ENOTDIR`: another file has replaced the directory.
-    /// - `ELOOP`: a [followed link](crate::DirEntry::follow) points back to a directory on its own
-    ///   path, or only to other links.
+    /// - `ELOOP`: a [followed link](crate::DirEntry::follow) makes a loop.
     /// - `EMFILE`, `ENFILE`: no descriptor is left.
     /// - `ESTALE`: an NFS server no longer knows the directory.
     ///
@@ -172,9 +171,8 @@ impl<S: Clone> WalkDirs<S> {
     }
 
     /// Advances to the next directory, or returns `None` if no directory remains. Each error on the
-    /// way is passed to `on_error`, and the walk continues.
-    ///
-    /// One closure can take the errors of the walk and of its directories:
+    /// way is passed to `on_error`, and the walk continues. One closure can take the errors of the
+    /// walk and of its directories:
     ///
     /// ```
     /// let mut errors = 0;
