@@ -412,7 +412,8 @@ fn calls_stay_within_the_budget() {
     let of_a_directory = if is_marked(Tree::new(|_| ()).path()) { 3 } else { 4 };
     for (budget, parts) in budgets().zip(parts.chunks(2)) {
         for (part, size) in parts.iter().zip([SIZE, 4 * SIZE]) {
-            let most = (budget.calls)(size, of_a_directory);
+            // Two more, from 12 descriptors on, find out whether few are left.
+            let most = (budget.calls)(size, of_a_directory) + 2;
             let what = budget.what(size);
             assert!(part.len() <= most, "{what}: {} calls, not {most}: {part:#?}", part.len());
         }
