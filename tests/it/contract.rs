@@ -89,10 +89,8 @@ fn debug_shows_names_and_paths() {
     listing.read(lendir::open(dir.path()).unwrap()).unwrap();
     let entry = format!("{:?}", listing.get(0).unwrap());
     assert!(entry.starts_with("ListedEntry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
-    assert_eq!(
-        format!("{listing:?}"),
-        format!("Listing {{ order: Bytes, entries: [{entry}], .. }}")
-    );
+    let seen = format!("{listing:?}");
+    assert_eq!(seen, format!("Listing {{ order: Bytes, entries: [{entry}], .. }}"));
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
     let begin =

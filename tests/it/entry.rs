@@ -285,10 +285,8 @@ fn error_has_path_and_depth_of_the_entry() {
     fs::create_dir_all(&below).unwrap();
     let check = |entry: &Entry<'_>, path: &Path, depth| {
         for error in errors(entry) {
-            assert_eq!(
-                (error.path(), error.depth(), error.raw_os_error()),
-                (Some(path), depth, Some(libc::ENOENT))
-            );
+            let found = (error.path(), error.depth(), error.raw_os_error());
+            assert_eq!(found, (Some(path), depth, Some(libc::ENOENT)));
         }
     };
     let gone = |at: &Path| {

@@ -46,10 +46,8 @@ fn open_returns_the_error_of_the_kernel() {
         ];
         for (error, expected) in errors {
             let error = error.expect("it was opened");
-            assert_eq!(
-                (scan::path(&error), error.depth(), error.raw_os_error()),
-                (&*bad, 0, Some(expected))
-            );
+            let found = (scan::path(&error), error.depth(), error.raw_os_error());
+            assert_eq!(found, (&*bad, 0, Some(expected)));
             let cause = io::Error::from_raw_os_error(expected);
             let shown = bad.to_str().unwrap().replace('\0', r"\0");
             let path = if shown.is_empty() { String::new() } else { format!("{shown}: ") };

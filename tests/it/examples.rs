@@ -57,10 +57,8 @@ fn example_names_its_usage() {
     ] {
         let output = run(example(name).args(args));
         let status = if name == "compare" { 2 } else { 1 };
-        assert!(
-            output.status.code() == Some(status) && output.stdout.is_empty(),
-            "{args:?}: {output:?}"
-        );
+        let is_right = output.status.code() == Some(status) && output.stdout.is_empty();
+        assert!(is_right, "{args:?}: {output:?}");
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}\n"));
     }
 }
@@ -233,10 +231,8 @@ fn copy_keeps_contents_modes_links_and_holes() {
     });
     let [from, to] = ["from", "from/to"].map(|name| tree.path().join(name));
     let fifo = "copy: from/fifo: unsupported\n";
-    assert_eq!(
-        outputs("copy", tree.path(), &["from", "from/to"]),
-        (Some(1), String::new(), fifo.into())
-    );
+    let found = outputs("copy", tree.path(), &["from", "from/to"]);
+    assert_eq!(found, (Some(1), String::new(), fifo.into()));
     let copied: Vec<_> =
         lendir::walk(&to).unwrap().into_iter().map(|entry| entry.unwrap().into_path()).collect();
     assert_eq!(copied.len(), 100 + 7, "{copied:?}");
@@ -253,10 +249,8 @@ fn copy_keeps_contents_modes_links_and_holes() {
         chmod(made.join("ro"), 0o755);
     }
     for to in ["from", "from/z", "/", ".", "from/.."] {
-        assert_eq!(
-            outputs("copy", tree.path(), &["from", to]),
-            (Some(1), String::new(), format!("copy: {to}: File exists (os error 17)\n")),
-        );
+        let expected = (Some(1), String::new(), format!("copy: {to}: File exists (os error 17)\n"));
+        assert_eq!(outputs("copy", tree.path(), &["from", to]), expected);
     }
 }
 
@@ -544,19 +538,13 @@ fn compare_merges_two_trees_in_order() {
     });
     let lines = "only left: a\ndifferent: b/long\ndifferent: b/y\ndifferent: c\ndifferent: d\ndifferent: e\n\
                  only right: e.x\ndifferent: link\nonly right: z\n";
-    assert_eq!(
-        outputs("compare", tree.path(), &["l", "r"]),
-        (Some(1), lines.into(), String::new())
-    );
-    assert_eq!(
-        outputs("compare", tree.path(), &["l", "l"]),
-        (Some(0), String::new(), String::new())
-    );
+    let found = outputs("compare", tree.path(), &["l", "r"]);
+    assert_eq!(found, (Some(1), lines.into(), String::new()));
+    let found = outputs("compare", tree.path(), &["l", "l"]);
+    assert_eq!(found, (Some(0), String::new(), String::new()));
     let missing = "compare: r/no: No such file or directory (os error 2)\n";
-    assert_eq!(
-        outputs("compare", tree.path(), &["l", "r/no"]),
-        (Some(2), String::new(), missing.into())
-    );
+    let found = outputs("compare", tree.path(), &["l", "r/no"]);
+    assert_eq!(found, (Some(2), String::new(), missing.into()));
 }
 
 /// An entry that cannot be compared is an error, in either tree. Neither the entry nor its subtree
@@ -572,11 +560,8 @@ fn compare_reports_unreadable_entries_as_errors() {
         let (status, lines, errors) = outputs("compare", tree.path(), &["l", "r"]);
         allow(0o700);
         let below = if locked == "r/b/file" { "only left: b/c/d\nonly right: b/c/e\n" } else { "" };
-        assert_eq!(
-            (status, lines),
-            (Some(2), format!("{below}only right: y\nonly left: z\n")),
-            "{locked} {mode:o}"
-        );
+        let expected = (Some(2), format!("{below}only right: y\nonly left: z\n"));
+        assert_eq!((status, lines), expected, "{locked} {mode:o}");
         assert!(
             errors.lines().all(|line| line.starts_with("compare: ") && line.contains(locked)),
             "{errors}"

@@ -113,17 +113,12 @@ impl Log {
             above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
         assert!(is_new, "{dir:?} was entered twice");
         dir.state_mut().is_below_link |= is_followed;
-        assert!(
-            !place.outside.contains(&own) || dir.state().is_below_link,
-            "{dir:?} is outside of the tree"
-        );
+        let is_right = !place.outside.contains(&own) || dir.state().is_below_link;
+        assert!(is_right, "{dir:?} is outside of the tree");
         for above in self.ways_up(above) {
             let above = &mut self.visits[above];
-            assert!(
-                !above.is_over,
-                "{dir:?} is visited after the second visit of {:?}",
-                above.path
-            );
+            let is_right = !above.is_over;
+            assert!(is_right, "{dir:?} is visited after the second visit of {:?}", above.path);
             above.running += 1;
         }
         let (path, entered) = (dir.path().into(), HashSet::new());
@@ -153,11 +148,8 @@ impl Log {
             assert_eq!(id(parent), self.visits[above.unwrap()].id, "{dir:?} has another parent");
         }
         let first = &mut self.visits[number];
-        assert_eq!(
-            (Path::new(&first.path), first.id),
-            (dir.path(), id(dir.fd())),
-            "{dir:?} was another directory before"
-        );
+        let found = (Path::new(&first.path), first.id);
+        assert_eq!(found, (dir.path(), id(dir.fd())), "{dir:?} was another directory before");
         assert!(!mem::replace(&mut first.is_over, true), "{dir:?} has two second visits");
         assert_eq!(first.running, 0, "{dir:?} is visited again before all below it");
     }
@@ -413,10 +405,8 @@ impl Thread<'_> {
             above.truncate(entry.depth());
             let (parent, is_below_link) = above.last().unwrap();
             assert_eq!(entry.path().parent(), Some(&**parent), "{entry:?} is in another directory");
-            assert!(
-                *is_below_link || !self.place.outside.contains(&id(entry.dir_fd())),
-                "{entry:?} is outside of the tree"
-            );
+            let is_right = *is_below_link || !self.place.outside.contains(&id(entry.dir_fd()));
+            assert!(is_right, "{entry:?} is outside of the tree");
             let mut is_below_link = *is_below_link;
             match self.random.below(12) {
                 0 => entry.skip_subtree(),

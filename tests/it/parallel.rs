@@ -32,11 +32,8 @@ impl TestOptions {
     }
 
     fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
-        assert_eq!(
-            self.run_parallel(tree.path(), threads),
-            expected,
-            "{self:?}, {threads} threads"
-        );
+        let found = self.run_parallel(tree.path(), threads);
+        assert_eq!(found, expected, "{self:?}, {threads} threads");
     }
 }
 

@@ -173,10 +173,8 @@ fn error_has_the_path_and_is_reported_once() {
     (0..2).for_each(|_| assert!(entries.next_or_report(|_| errors += 1).is_none()));
     assert_eq!(errors, 1);
     let made: Vec<Result<(), Error>> = dir.filter_map(|_| None).collect();
-    assert!(
-        matches!(&made[..], [Err(error)] if error.raw_os_error() == Some(libc::ENOTDIR)),
-        "{made:?}"
-    );
+    let is_right = matches!(&made[..], [Err(error)] if error.raw_os_error() == Some(libc::ENOTDIR));
+    assert!(is_right, "{made:?}");
 }
 
 #[test]

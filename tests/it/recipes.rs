@@ -205,11 +205,8 @@ fn ignore_rules_hold_below_and_can_be_broken() {
         "/.ignore/rule", // a directory
     ];
     let below = |dir: &str| listed.iter().filter(|line| line.contains(dir)).count();
-    assert_eq!(
-        ["src/a/", "src/dir", "src/huge/", "src/fifo/"].map(below),
-        [3, 3, 2, 1],
-        "{listed:?}"
-    );
+    let found = ["src/a/", "src/dir", "src/huge/", "src/fifo/"].map(below);
+    assert_eq!(found, [3, 3, 2, 1], "{listed:?}");
     assert!(expected.iter().all(|path| listed.contains(&&*format!("\"src/dir{path}\""))));
     let failed =
         ["dir", "fifo", "huge", "link", "locked"].map(|dir| format!("src/{dir}/.ignore: "));

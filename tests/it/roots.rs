@@ -56,21 +56,15 @@ fn open_all_walks_each_root() {
                 .build()
                 .open_all(&roots)
                 .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
-            assert_eq!(
-                in_one_order(parts.into_iter().flatten()),
-                expected,
-                "{options:?}, {threads} threads"
-            );
+            let found = in_one_order(parts.into_iter().flatten());
+            assert_eq!(found, expected, "{options:?}, {threads} threads");
         }
         // The first thread returns before the other threads begin. They get its roots.
         let parts = options.build().open_all(&roots).run_parallel(3, |worker| {
             if worker.index() == 0 { vec![] } else { collect_visits(worker, |_| Requests::ALL) }
         });
-        assert_eq!(
-            in_one_order(parts.into_iter().flatten()),
-            expected,
-            "{options:?}, one thread leaves"
-        );
+        let found = in_one_order(parts.into_iter().flatten());
+        assert_eq!(found, expected, "{options:?}, one thread leaves");
     }
 }
 
@@ -127,10 +121,8 @@ fn follow_root_links_refuses_links() {
         for error in results {
             assert_eq!(error.is_some(), is_refused, "{name}");
             if let Some(error) = error {
-                assert_eq!(
-                    (error.path(), error.depth(), errno(&error)),
-                    (Some(&*at(name)), 0, libc::ENOTDIR)
-                );
+                let found = (error.path(), error.depth(), errno(&error));
+                assert_eq!(found, (Some(&*at(name)), 0, libc::ENOTDIR));
             }
         }
     }
@@ -153,10 +145,8 @@ fn unreadable_root_is_yielded() {
         for mut walk in [POST.build().open(&secret).unwrap(), POST.build().open_all([&secret, &z])]
         {
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
-            assert_eq!(
-                (error.path(), error.depth(), errno(&error)),
-                (Some(&*secret), 0, libc::EACCES)
-            );
+            let found = (error.path(), error.depth(), errno(&error));
+            assert_eq!(found, (Some(&*secret), 0, libc::EACCES));
             let again = walk.next().unwrap().unwrap();
             assert_eq!((again.path(), again.is_second_visit()), (&*secret, true));
         }
@@ -276,17 +266,13 @@ fn from_fd_accepts_any_path() {
         while let Some(dir) = walk.next().unwrap() {
             visits += 1;
             if dir.depth() == 0 {
-                assert_eq!(
-                    (dir.path(), dir.name(), dir.file_name()),
-                    (Path::new(path), name.as_bytes(), name.as_ref())
-                );
+                let seen = (dir.path(), dir.name(), dir.file_name());
+                assert_eq!(seen, (Path::new(path), name.as_bytes(), name.as_ref()));
                 assert!(dir.parent_and_name().is_none());
             } else {
                 let name = dir.parent_and_name().map(|(_, name)| name);
-                assert_eq!(
-                    (dir.path(), name),
-                    (Path::new(below), dir.is_second_visit().then_some(c"a"))
-                );
+                let seen = (dir.path(), name);
+                assert_eq!(seen, (Path::new(below), dir.is_second_visit().then_some(c"a")));
             }
         }
         assert_eq!(visits, 4);
@@ -331,11 +317,8 @@ fn parent_and_name_leads_to_the_root() {
             }
             for root in ["", "missing", "missing/d", "a/missing/", "one/../../searched/five"] {
                 let error = WalkDirs::options().second_visits(true).open(root).unwrap_err();
-                assert_eq!(
-                    (path(&error), errno(&error)),
-                    (Path::new(root), libc::ENOENT),
-                    "{root}"
-                );
+                let seen = (path(&error), errno(&error));
+                assert_eq!(seen, (Path::new(root), libc::ENOENT), "{root}");
             }
             chmod("../searched", 0o600);
             let error =
@@ -378,10 +361,8 @@ fn walk_without_roots_is_at_its_end() {
     let mut walk = WalkDirs::options().open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
     assert!(walk.next_or_report(|_| unreachable!()).is_none());
-    assert!(
-        format!("{walk:?}").starts_with(r#"WalkDirs { path: "", options: Options { "#),
-        "{walk:?}"
-    );
+    let is_right = format!("{walk:?}").starts_with(r#"WalkDirs { path: "", options: Options { "#);
+    assert!(is_right, "{walk:?}");
     let is_at_end = walk.run_parallel(3, |worker| worker.next().unwrap().is_none());
     assert!(is_at_end.into_iter().all(|is_none| is_none));
 }

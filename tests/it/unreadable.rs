@@ -83,11 +83,8 @@ fn check((what, read, expected_counts): Case, [second_visits, same_mount, is_lin
     let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(mut dir) = walk.next_or_report(|error| of_walk.push(error)) {
         if dir.path() == secret {
-            assert_eq!(
-                dir.metadata().unwrap().ino(),
-                fs::metadata(&secret).unwrap().ino(),
-                "another directory is yielded"
-            );
+            let found = dir.metadata().unwrap().ino();
+            assert_eq!(found, fs::metadata(&secret).unwrap().ino(), "another directory is yielded");
             if dir.is_second_visit() {
                 assert!(dir.parent_and_name().is_some() && dir.next().unwrap().is_none());
             } else {
@@ -100,11 +97,8 @@ fn check((what, read, expected_counts): Case, [second_visits, same_mount, is_lin
         format!("{what}, second visits {second_visits}, same mount {same_mount}, link {is_link}");
     assert_eq!([errors.len(), of_walk.len()], expected_counts, "{what}");
     for error in errors.iter().chain(&of_walk) {
-        assert_eq!(
-            (error.path(), error.depth(), errno(error)),
-            (Some(&*secret), 1, libc::EACCES),
-            "{what}"
-        );
+        let found = (error.path(), error.depth(), errno(error));
+        assert_eq!(found, (Some(&*secret), 1, libc::EACCES), "{what}");
     }
     visits.sort();
     let mut expected = Vec::new();

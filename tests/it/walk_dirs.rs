@@ -146,10 +146,8 @@ fn calls_describe_the_yielded_directory() {
         while let Some(entry) = dir.next().unwrap() {
             let error = entry.wrap_error(rustix::io::Errno::PERM);
             assert_eq!((error.path(), error.depth()), (Some(&*entry.path()), entry.depth()));
-            assert_eq!(
-                (&*entry.path(), entry.depth()),
-                (&*path.join(entry.file_name()), depth + 1)
-            );
+            let found = (&*entry.path(), entry.depth());
+            assert_eq!(found, (&*path.join(entry.file_name()), depth + 1));
         }
         assert_eq!(dir.count().unwrap(), 0, "entries after the end");
     }

@@ -95,10 +95,8 @@ fn visits_respect_max_open() {
         let (mut walk, mut listing) = (walk(chain.path(), 32, false), Listing::new());
         let mut count = 0;
         while let Some(mut dir) = walk.next().unwrap() {
-            assert!(
-                open_descriptors() <= before + 2,
-                "{dir:?} is yielded with more than two descriptors open"
-            );
+            let is_right = open_descriptors() <= before + 2;
+            assert!(is_right, "{dir:?} is yielded with more than two descriptors open");
             dir.read_into(&mut listing).unwrap();
             if dir.depth() < 300 {
                 dir.skip_subdirs();

@@ -92,11 +92,8 @@ fn entries_report_each_failed_read_once() {
             }
             trap::count(SYS_getdents64);
             entries.rewind().unwrap();
-            assert_eq!(
-                Scan::of(&mut entries),
-                crowd.all(),
-                "{fault}: entries are missing after a rewind"
-            );
+            let seen = Scan::of(&mut entries);
+            assert_eq!(seen, crowd.all(), "{fault}: entries are missing after a rewind");
             assert_eq!(trap::made(), calls, "{fault}");
 
             fault.set();
@@ -149,11 +146,8 @@ fn listing_keeps_entries_before_a_failed_read() {
             assert_eq!(trap::made(), expected_calls, "{fault}");
             trap::count(SYS_getdents64);
             let listed = Scan::from_listing(&mut listing, rewound());
-            assert_eq!(
-                listed,
-                crowd.all().sorted(Order::Bytes),
-                "{fault}: the listing is reusable"
-            );
+            let seen = listed;
+            assert_eq!(seen, crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
             assert_eq!(trap::made(), calls, "{fault}");
         }
     });
@@ -180,10 +174,8 @@ fn failed_seek_keeps_position() {
             let first = entries.next().unwrap().unwrap().name().to_vec();
             fail_to_rewind(&mut entries);
             let rest = Scan::of(&mut entries);
-            assert_eq!(
-                (first, rest.found),
-                (crowd.all().found[0].name.clone(), crowd.all().found[1..].to_vec())
-            );
+            let seen = (first, rest.found);
+            assert_eq!(seen, (crowd.all().found[0].name.clone(), crowd.all().found[1..].to_vec()));
 
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });

@@ -37,11 +37,8 @@ fn every_scenario_ends_as_stated() {
                 check_seek(scenario, &path, &case);
                 check_listings(scenario, &mut listings, &path, &case);
                 if cfg!(target_env = "gnu") {
-                    assert_eq!(
-                        Scan::from_std(&path),
-                        scenario.expected(scenario.std).bare(),
-                        "{case}, std"
-                    );
+                    let found = Scan::from_std(&path);
+                    assert_eq!(found, scenario.expected(scenario.std).bare(), "{case}, std");
                 }
             }
         }
@@ -81,19 +78,13 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
         let expected = expected.sorted(*order);
         assert_eq!(Scan::from_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
         for entry in listing.iter().filter(|entry| entry.d_type() != FileType::Unknown) {
-            assert_eq!(
-                entry.in_dir(dir.as_fd()).file_type().unwrap(),
-                entry.d_type(),
-                "{case}: a known type was queried"
-            );
+            let found = entry.in_dir(dir.as_fd()).file_type().unwrap();
+            assert_eq!(found, entry.d_type(), "{case}: a known type was queried");
         }
         // The descriptor is at the end now, wherever the dots came.
         if scenario.cookie.is_none() && matches!(scenario.lendir, Outcome::All) {
-            assert_eq!(
-                Scan::from_listing(listing, &dir),
-                expected,
-                "{case}, a second listing by {order:?}"
-            );
+            let found = Scan::from_listing(listing, &dir);
+            assert_eq!(found, expected, "{case}, a second listing by {order:?}");
         }
     }
 }

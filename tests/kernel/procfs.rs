@@ -74,11 +74,8 @@ fn living_processes_come_once_while_others_fork() {
             seen_in_all.extend(pids);
         }
     }
-    assert!(
-        seen_in_all.len() > staying.len() + 100,
-        "only {} processes started and ended",
-        seen_in_all.len()
-    );
+    let is_right = seen_in_all.len() > staying.len() + 100;
+    assert!(is_right, "only {} processes started and ended", seen_in_all.len());
 }
 
 const CROWD: usize = 600;

@@ -58,11 +58,8 @@ fn start_as(mut command: Command, test: &str) -> Process {
 
 fn finish(mut process: Process, test: &str) {
     let status = process.0.wait().unwrap();
-    assert_eq!(
-        status.code(),
-        Some(DONE),
-        "{test}: the process that ran a part of it ended with {status}"
-    );
+    let found = status.code();
+    assert_eq!(found, Some(DONE), "{test}: the process that ran a part of it ended with {status}");
 }
 
 /// A process that is killed and reaped when this value is dropped, and killed when the thread that

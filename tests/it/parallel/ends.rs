@@ -39,10 +39,8 @@ fn stop_and_panic_end_all_threads() {
                     0 => endings::panic(walk, threads, ends.clone(), &delay),
                     _ => endings::stop(walk, threads, ends.start, way == 1, &delay),
                 };
-                assert!(
-                    begun == threads || begun < threads && ends.start < ALL_HAVE_WORK,
-                    "{begun} of {threads} threads"
-                );
+                let is_right = begun == threads || begun < threads && ends.start < ALL_HAVE_WORK;
+                assert!(is_right, "{begun} of {threads} threads");
                 assert!(visits < 3000, "{visits} visits");
             }
         }

@@ -32,10 +32,8 @@ fn threads_respect_max_open() {
                     *most = open_descriptors().max(*most);
                 });
                 let most = most.into_inner().unwrap() - before;
-                assert!(
-                    most <= threads * (options.max_open + 1) + 2,
-                    "{options:?}, {threads} threads: {most} open"
-                );
+                let is_right = most <= threads * (options.max_open + 1) + 2;
+                assert!(is_right, "{options:?}, {threads} threads: {most} open");
                 for until in [0, 1, 10] {
                     parallel(until, &|_| ());
                 }
@@ -66,10 +64,8 @@ fn few_descriptors_lose_nothing_silently() {
                         .begin(tree.path())
                         .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
                     let visits = parts.concat();
-                    assert!(
-                        errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
-                        "{visits:?}"
-                    );
+                    let is_right = errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE);
+                    assert!(is_right, "{visits:?}");
                     assert_nothing_is_lost_silently(
                         &visits,
                         &expected,
@@ -108,10 +104,8 @@ fn walk_survives_refused_threads() {
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
                     assert_eq!(in_one_order(visits), options.expected_visits(tree.path()));
                     let most = most.into_inner() - before;
-                    assert!(
-                        most <= options.max_open as u64 + 3,
-                        "{options:?}, {threads} threads: {most} open"
-                    );
+                    let is_right = most <= options.max_open as u64 + 3;
+                    assert!(is_right, "{options:?}, {threads} threads: {most} open");
                 }
             }
         });
@@ -187,11 +181,8 @@ fn second_visit_needs_no_permission_to_read() {
                     }
                     second_visits
                 });
-                assert_eq!(
-                    parts.into_iter().sum::<u32>(),
-                    1 + 3 * 40,
-                    "{options:?}, {threads} threads"
-                );
+                let found = parts.into_iter().sum::<u32>();
+                assert_eq!(found, 1 + 3 * 40, "{options:?}, {threads} threads");
             }
         }
     });

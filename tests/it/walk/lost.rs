@@ -86,11 +86,8 @@ fn walk_respects_max_open() {
             let mut read = options.begin(tree.path());
             read_to_the_bottom(&mut read, 20);
             drop(read);
-            assert_eq!(
-                open_descriptors(),
-                before,
-                "a descriptor is still open after a drop midway"
-            );
+            let found = open_descriptors();
+            assert_eq!(found, before, "a descriptor is still open after a drop midway");
         }
         // A level without pending entries is closed once its last child is open.
         let chain = Tree::new(|at| tree::chain(at, 300));

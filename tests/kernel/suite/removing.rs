@@ -40,10 +40,8 @@ pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
     remove_directories(&path);
     let rest = Scan::of(&mut entries);
     found.extend(rest.found);
-    assert!(
-        found.len() < expected.len() && expected.starts_with(&found),
-        "not what was in the buffer: {found:?}"
-    );
+    let is_right = found.len() < expected.len() && expected.starts_with(&found);
+    assert!(is_right, "not what was in the buffer: {found:?}");
     assert_eq!(rest.end, End::Removed);
 
     let path = doomed.join("after");
@@ -51,10 +49,8 @@ pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
     let mut entries = Entries::new(dir.as_fd(), &mut buffer);
     while entries.next().unwrap().is_some() {}
     remove_directories(&path);
-    assert!(
-        entries.next().unwrap().is_none() && !entries.is_removed(),
-        "an end before the removal counts as removed"
-    );
+    let is_right = entries.next().unwrap().is_none() && !entries.is_removed();
+    assert!(is_right, "an end before the removal counts as removed");
     entries.rewind().unwrap();
     assert_gone(&mut entries);
 

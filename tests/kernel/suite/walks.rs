@@ -85,11 +85,8 @@ pub fn signals_lose_nothing_of_a_walk(mounted: &Mounted) {
     for _ in 0..rounds {
         for options in OPTIONS {
             assert_eq!(options.walk_dirs(&tree).sorted(), expected, "{options:?}");
-            assert_eq!(
-                options.walk(&tree).sorted().entries,
-                expected.entries,
-                "a `Walk`, {options:?}"
-            );
+            let found = options.walk(&tree).sorted().entries;
+            assert_eq!(found, expected.entries, "a `Walk`, {options:?}");
         }
     }
     assert!(signals::received() > before, "no signal came");
@@ -128,16 +125,11 @@ fn check(options: TestOptions, tree: &Path, staying: &[PathBuf]) {
             }
         }
         let wrong = times.iter().find(|(_, times)| **times != 1);
-        assert!(
-            wrong.is_none(),
-            "{options:?}: a remaining entry, and how often it came: {wrong:?}"
-        );
+        let is_right = wrong.is_none();
+        assert!(is_right, "{options:?}: a remaining entry, and how often it came: {wrong:?}");
         for (path, errno) in &report.errors {
-            assert!(
-                *errno == ENOENT && !is_staying(path),
-                "{options:?}: {}: {errno}",
-                path.display()
-            );
+            let is_right = *errno == ENOENT && !is_staying(path);
+            assert!(is_right, "{options:?}: {}: {errno}", path.display());
         }
     }
 }

@@ -46,21 +46,13 @@ fn level_mounted_on_itself_loses_only_itself() {
                 let in_doubt = [lost.join("z")];
                 let error = (lost.clone(), ENOENT);
                 if is_on_one_mount {
-                    assert!(
-                        !report.second_visits.contains(&lost),
-                        "{what}: the second visit is that of the new mount"
-                    );
-                    assert_eq!(
-                        report.sorted(),
-                        all.without(&in_doubt).with_errors([error]),
-                        "{what}"
-                    );
+                    let is_right = !report.second_visits.contains(&lost);
+                    assert!(is_right, "{what}: the second visit is that of the new mount");
+                    let found = report.sorted();
+                    assert_eq!(found, all.without(&in_doubt).with_errors([error]), "{what}");
                 } else {
-                    assert!(
-                        report.errors.is_empty() || report.errors == [error],
-                        "{what}: {:?}",
-                        report.errors
-                    );
+                    let is_right = report.errors.is_empty() || report.errors == [error];
+                    assert!(is_right, "{what}: {:?}", report.errors);
                     let rest = Report { errors: vec![], ..report.sorted() }.without(&in_doubt);
                     assert_eq!(rest, all.without(&in_doubt), "{what}");
                 }

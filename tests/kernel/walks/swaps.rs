@@ -154,11 +154,8 @@ fn check(visits: Vec<Visit>) -> usize {
             |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
         assert_eq!(count(OUTSIDE), 0, "{} is from outside", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
-        assert!(
-            here.is_some(),
-            "{} lacks the file that names its origin: {entries:?}",
-            dir.display()
-        );
+        let is_right = here.is_some();
+        assert!(is_right, "{} lacks the file that names its origin: {entries:?}", dir.display());
         // `kept` never leaves its parent. So this shows whether the walk descends into the parent,
         // not into a twin.
         if dir.ends_with("kept") {
@@ -223,11 +220,8 @@ fn racing_mounts_are_never_entered() {
                     // Level 0 is never covered.
                     let is_missing = |path: &&str| !report.entries.contains(&PathBuf::from(path));
                     assert_eq!(["d", "z", "z/file"].into_iter().find(is_missing), None);
-                    assert!(
-                        report.errors.iter().all(|(_, errno)| *errno == ENOENT),
-                        "{:?}",
-                        report.errors
-                    );
+                    let is_right = report.errors.iter().all(|(_, errno)| *errno == ENOENT);
+                    assert!(is_right, "{:?}", report.errors);
                 }
             }
         });

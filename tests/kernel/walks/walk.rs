@@ -46,11 +46,8 @@ fn read_error_comes_where_reading_ended() {
                 let is_in_big =
                     |item: &&Visit| item.path.parent() == Some(&big) && item.errno().is_none();
                 let come: Vec<_> = items.iter().filter(is_in_big).collect();
-                assert!(
-                    come.len() < 1000 && come.is_empty() == (number == 1),
-                    "{what}: {} entries",
-                    come.len()
-                );
+                let is_right = come.len() < 1000 && come.is_empty() == (number == 1);
+                assert!(is_right, "{what}: {} entries", come.len());
                 assert!(
                     come.last().is_none_or(|last| last.what == What::Entry { is_last: true }),
                     "{what}"
@@ -182,11 +179,8 @@ fn closed_levels_keep_what_is_unread() {
                             visit.path = server.path(0).join(below);
                         }
                         let errors = errors_between(&visits, &all, false, &what);
-                        assert_eq!(
-                            (errors.len(), visits.len()),
-                            (LEVELS, all.len() + LEVELS),
-                            "{what}"
-                        );
+                        let found = (errors.len(), visits.len());
+                        assert_eq!(found, (LEVELS, all.len() + LEVELS), "{what}");
                     }
                 }
             }
