@@ -136,7 +136,7 @@ pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
 }
 
 /// Returns the name of the call in a line of strace, as in a 64-bit process.
-fn name_of(line: &str) -> &str {
+pub fn name_of(line: &str) -> &str {
     match line.split('(').next().unwrap() {
         "_llseek" => "lseek",
         "fcntl64" => "fcntl",
