@@ -180,9 +180,8 @@ impl Error {
     /// another file may have the name. `EACCES` and `EINVAL` can come from a process that has ended
     /// but was not reaped.
     ///
-    /// In calls of your own, even a number that counts can mean something that still exists:
-    /// `ENOENT` a link that points to nothing, in a call that follows it; `ENODEV` a file that
-    /// `mmap` cannot map.
+    /// In calls of your own, even these numbers can mean something that still exists, like `ENOENT`
+    /// in a call that follows a link to nothing.
     pub fn is_gone(&self) -> bool {
         match Errno::from_io_error(&self.cause) {
             _ if self.is_root => false,

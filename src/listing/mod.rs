@@ -46,10 +46,6 @@ use std::path::Path;
 ///
 /// The same as for [`read_dir`](crate::read_dir()) and [`Listing::read`], even if some entries were
 /// read before the error: [`ReadDir::read_into`](crate::ReadDir::read_into) keeps them.
-///
-/// # Performance
-///
-/// Each call makes a new listing. For many directories, read into one.
 #[doc(alias("scandir", "listdir", "ls"))]
 pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
     let mut listing = Listing::new();
@@ -95,8 +91,8 @@ pub struct Listing {
     pub(crate) order: Order,
     /// Whether the metadata of each entry is fetched right after its batch.
     pub(crate) has_metadata: bool,
-    /// Whether no directory is asked for anything if something is mounted on it: a server that
-    /// does not answer would not let go of whoever asks.
+    /// Whether no directory is asked for anything if something is mounted on it: a server that does
+    /// not answer would not let go of whoever asks.
     pub(crate) is_on_one_mount: bool,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
@@ -153,9 +149,8 @@ impl<'a> Source<'a> {
 
 /// The order in which the entries of a directory are sorted.
 ///
-/// A [`Listing`] sorts by [`Bytes`](Self::Bytes), unless [`Listing::with_order`] says otherwise. A
-/// [`Walk`](crate::Walk) does not sort, unless [`WalkOptions::order`](crate::WalkOptions::order)
-/// does.
+/// A [`Listing`] sorts by [`Bytes`](Self::Bytes) by default, and a [`Walk`](crate::Walk) does not
+/// sort. [`Listing::with_order`] and [`WalkOptions::order`](crate::WalkOptions::order) change that.
 ///
 /// ```
 /// use lendir::{Listing, Order, Walk};
@@ -170,8 +165,7 @@ impl<'a> Source<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// Sorts by the bytes of the names, like `LC_ALL=C ls`: `ab` before `abc`. A [`Listing`] does
-    /// so by default.
+    /// Sorts by the bytes of the names, like `LC_ALL=C ls`: `ab` before `abc`.
     ///
     /// A [`Walk`](crate::Walk) in this order yields a tree in the order of
     /// [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on

@@ -58,8 +58,8 @@ impl<'a> Entries<'a> {
     /// Makes an iterator over the entries of the open directory `dir`, which reads into `buffer`
     /// from the current position of the descriptor on. It makes no system call.
     ///
-    /// A descriptor that has just been opened is at the beginning. One that has been read is at the
-    /// end: call [`rewind`](Self::rewind) to read the directory again.
+    /// A descriptor that has been read is at the end: call [`rewind`](Self::rewind) to read the
+    /// directory again.
     #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
     #[inline]
     pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {
@@ -76,7 +76,7 @@ impl<'a> Entries<'a> {
     /// Advances to the next entry, or returns `None` at the end of the directory.
     ///
     /// **Do not write `while let Ok(Some(entry)) = entries.next()`**, which rustc suggests if you
-    /// forget the `?`: that loop stops silently at the first error, and in a walk most of the tree
+    /// forget the `?`. That loop stops silently at the first error, and in a walk most of the tree
     /// is missing. Write `while let Some(entry) = entries.next()? {`, or call
     /// [`next_or_report`](Self::next_or_report). This goes for every `next` of this crate.
     ///
@@ -132,8 +132,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
-    /// cheaper than opening it again. On btrfs, entries that were created after the directory was
-    /// opened are yielded only after a rewind.
+    /// cheaper than opening it again.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};

@@ -241,11 +241,11 @@ impl<'a> Entry<'a> {
     ///
     /// On most file systems the listing has the type, and nothing is asked. At a mount point it is
     /// the type of what is covered: a device that is mounted over a file, as in containers, still
-    /// counts as a file. [`metadata`](Self::metadata) sees the device.
+    /// counts as a file.
     ///
     /// # Errors
     ///
-    /// None if the listing has the type. Otherwise the errors of [`metadata`](Self::metadata).
+    /// The errors of [`metadata`](Self::metadata), if the listing does not have the type.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -255,9 +255,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the type in the listing, which can be `Unknown`. Use [`file_type`](Self::file_type)
-    /// to tell directories from files: some file systems never report the type, and a FUSE server
-    /// can report any.
+    /// Returns the type in the listing, which can be `Unknown`, because some file systems never
+    /// report it. Use [`file_type`](Self::file_type) to tell directories from files.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {
@@ -317,8 +316,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Performance
     ///
-    /// One `statx` and, where that fails, one `fstatat`. In a walk that has [fetched the
-    /// metadata](crate::WalkOptions::metadata), no call.
+    /// One `statx` and, where that fails, one `fstatat`, unless the walk has [fetched the
+    /// metadata](crate::WalkOptions::metadata).
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("stat", "statx", "fstatat", "lstat", "symlink_metadata", "size", "len"))]
@@ -355,8 +354,7 @@ impl<'a> Entry<'a> {
     ///
     /// # Performance
     ///
-    /// Each call takes an allocation, and a target of 256 bytes or more takes more than one system
-    /// call.
+    /// Each call takes an allocation.
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -367,10 +365,10 @@ impl<'a> Entry<'a> {
 
     /// Opens the regular file at this entry for reading.
     ///
-    /// Nothing else is touched. What the listing, or else a query, says is not a regular file is
-    /// refused unopened: a writer that waits at a FIFO goes on waiting. The type is checked again
-    /// after opening, because another process can swap the file for something else in between. Even
-    /// then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
+    /// Opening alone can wake a writer that waits at a FIFO, or wait for one. What the listing, or
+    /// else a query, says is not a regular file is therefore refused unopened. The type is checked
+    /// again after opening, because another process can swap the file in between. Even then,
+    /// opening does not wait at a FIFO, nor does a terminal become the controlling one.
     ///
     /// ```
     /// use std::io::Read;
@@ -386,8 +384,8 @@ impl<'a> Entry<'a> {
     /// ```
     ///
     /// If another process holds a lease on the file, as Samba and NFS servers do for their clients,
-    /// this waits until the holder gives it up, like `File::open`. Closing a file drops all POSIX
-    /// locks that your process holds on it, so do not open files that you have locked.
+    /// this waits until the holder gives it up, like `File::open`. Do not open files that your
+    /// process has locked: closing one drops all POSIX locks on it.
     ///
     /// # Errors
     ///
@@ -478,7 +476,7 @@ impl<'a> Entry<'a> {
     /// The errors of [unlinkat(2)]:
     ///
     /// - `EISDIR`: the entry is a directory.
-    /// - `ENOENT`: the entry no longer exists. See [`Error::is_gone`].
+    /// - `ENOENT`: the entry [is gone](Error::is_gone).
     /// - `EACCES` or `EPERM`: you have no permission to write to the directory, or it is sticky,
     ///   and neither it nor the entry is yours.
     /// - `EBUSY`: something is mounted on the entry.

@@ -26,9 +26,8 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// It no longer knows the directory that listed it. To query, open or remove an entry safely, use
-/// the [`Entry`] that `next` lends, because the path of this one may resolve to another file by the
-/// time you use it.
+/// Its path may resolve to another file by the time you use it. To query, open or remove an entry
+/// safely, use the [`Entry`] that `next` lends.
 #[derive(Clone)]
 pub struct OwnedEntry {
     path: PathBuf,

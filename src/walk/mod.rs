@@ -119,17 +119,17 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # What is read when
 ///
 /// In the kernel's order, the walk streams: it reads a batch of entries, yields them, and reads the
-/// next. A directory takes bounded memory, however large, unless
-/// [`max_open`](WalkOptions::max_open) closes it midway, and its first entry comes at once. If
-/// reading fails, the entries before the error come first.
+/// next. The first entry comes at once, and a directory takes bounded memory, however large, unless
+/// [`max_open`](WalkOptions::max_open) closes it midway. If reading fails, the entries before the
+/// error come first.
 ///
-/// A sorted walk, and one that [reads ahead](WalkOptions::read_ahead), reads each directory whole
-/// before it yields the first entry. It holds the entries of every directory on the path in memory,
-/// about 50 bytes each, and reports a read error before the entries that were read.
+/// A walk that sorts or [reads ahead](WalkOptions::read_ahead) reads each directory whole before it
+/// yields the first entry. It holds the entries of every directory on the path in memory, about 50
+/// bytes each, and reports a read error before the entries that were read.
 ///
-/// A server that answers `ENOENT` ends a directory silently, as if it had been removed, which only
-/// [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows. A child process that walks on
-/// after `fork` takes entries from its parent: let it begin a walk of its own.
+/// Only [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows that a directory was
+/// removed, or ended early by a server's `ENOENT`. A child process that walks on after `fork` takes
+/// entries from its parent: let it begin a walk of its own.
 ///
 /// # Loops that change the tree
 ///
@@ -139,13 +139,13 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// - **Renaming, moving or making entries**, which ext4 and xfs can [yield
 ///   again](crate#kernel-promises), even without end.
-/// - **Removing on some servers** of FUSE, 9p and NFS, whose offsets count what is left. From the
-///   second batch on, each removal hides an entry.
+/// - **Removing on some servers** of FUSE, 9p and NFS, where from the second batch on each removal
+///   hides an entry.
 ///
 /// [Sorting](WalkOptions::order) makes both safe, because the directory is read first. In any
-/// order, a directory that you rename when its entry comes is not found again, and the error
-/// [counts as gone](crate::Error::is_gone). Rename, move and remove directories at the [second
-/// visits](crate::WalkDirsOptions::second_visits) of a `WalkDirs`, when all above has been read.
+/// order, a directory that you rename when its entry comes is not found again. Rename, move and
+/// remove directories at the [second visits](crate::WalkDirsOptions::second_visits) of a
+/// `WalkDirs`.
 ///
 /// # Performance
 ///
@@ -762,9 +762,9 @@ impl WalkOptions {
         /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
         /// leaves their access times alone. The default is `false`.
         ///
-        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. Where it
-        /// refuses, the walk opens the directory without the flag. Nothing changes for a root that
-        /// you pass to [`from_fd`](Self::from_fd), nor where a server sets the access times.
+        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. For other users,
+        /// for a root that you pass to [`from_fd`](Self::from_fd), and where a server sets the
+        /// access times, nothing changes.
         no_atime,
         /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it.
         /// The default is `false`.

@@ -217,8 +217,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// [`next`](Self::next) still yields entries, but the walk reads none for itself. Names that
-    /// you passed before are forgotten.
+    /// [`next`](Self::next) still yields entries. Names that you passed before are forgotten.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
@@ -228,8 +227,8 @@ impl<'a, S> Dir<'a, S> {
 
     /// Tells the walk to descend into the directory `name`, after [`skip_subdirs`].
     ///
-    /// The walk enters exactly the names that you pass, in this order, whether they are yielded or
-    /// not. A directory whose entries you know need not even be read:
+    /// The walk enters exactly the names that you pass, in this order. A directory whose entries
+    /// you know need not even be read:
     ///
     /// ```
     /// let mut walk = lendir::walk_dirs("/sys/class")?;

@@ -20,10 +20,8 @@ use std::ops::Deref;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// [`skip_subtree`](Self::skip_subtree) and [`follow`](Self::follow) also work in closures, such as
-/// the argument of [`Dir::find`](crate::Dir::find), and the last of them counts. After
-/// [`Dir::skip_subdirs`](crate::Dir::skip_subdirs) the walk enters what you name, whatever you say
-/// about entries.
+/// The last call of [`skip_subtree`](Self::skip_subtree) or [`follow`](Self::follow) counts. After
+/// [`Dir::skip_subdirs`](crate::Dir::skip_subdirs) the walk enters only what you name.
 pub struct DirEntry<'a> {
     pub(super) entry: Entry<'a>,
     /// `None` if the walk enters no entry of this type.

@@ -83,9 +83,6 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// down the tree ([`with_state`](WalkDirsOptions::with_state)), and runs on many threads
 /// ([`run_parallel`](Self::run_parallel)).
 ///
-/// The next call to `next` ends the `Dir`. A walk can move to another thread, but two threads
-/// cannot share it.
-///
 /// # Guarantees
 ///
 /// What a [`Walk`](crate::Walk#guarantees) guarantees about links, errors and depth holds here as
@@ -216,12 +213,12 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// # Number of threads
     ///
-    /// How many threads help depends on what they wait for. `threads` is the most that may run, the
-    /// calling thread included. Pass the number of cores for work that keeps them busy, and for
-    /// calls to a server the number that it answers at once, which can be hundreds. 0 means one for
-    /// each core that this process may use, but at least 8, because threads that wait for a disk
-    /// need no core. A walk that only reads names, in small directories, gains nothing beyond 8:
-    /// each directory that is opened or closed locks the process's one table of descriptors.
+    /// How many threads help depends on what they wait for. Pass the number of cores for work that
+    /// keeps them busy, the calling thread included, and for calls to a server the number that it
+    /// answers at once, which can be hundreds. 0 means one for each core that this process may use,
+    /// but at least 8, because threads that wait for a disk need no core. A walk that only reads
+    /// names, in small directories, gains nothing beyond 8: each directory that is opened or closed
+    /// locks the process's one table of descriptors.
     ///
     /// Threads start on demand. A small tree may get fewer closures (and results) than you asked
     /// for, and a system that refuses threads as well: never make one wait for another. A new
@@ -455,7 +452,7 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// Each root starts with a clone of `of_root`, and each directory with a clone of whatever
     /// [state](Dir::state) its parent was left with. **Forget to set it, and the child keeps its
-    /// parent's**, even if an error made you skip that line; a copy program then gives it the wrong
+    /// parent's**, even if an error made you skip that line. A copy program then gives it the wrong
     /// mode. At its second visit a directory has its own state again.
     ///
     /// Values go down the tree, but sums go up. Put an [`Arc`](std::sync::Arc) into the state for
