@@ -236,8 +236,12 @@ fn one_refusal_amid_a_walk() {
                 let least = usize::from(!metadata);
                 assert!((least..4 * COUNT - 100).contains(&count), "{count} entries are left");
             } else {
-                assert!(count == 0 && !was_refused && number > 3, "{number}, {count} are left");
-                break;
+                // Batches stay small where memory for larger ones is refused.
+                assert_eq!(count, 0, "allocation {number}");
+                if !was_refused {
+                    assert!(number > 3, "{number}");
+                    break;
+                }
             }
         }
     }
