@@ -31,7 +31,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Two names whose [`dev`](Self::dev) and [`ino`](Self::ino) are equal belong to the same file.
+/// Two names with the same [`dev`](Self::dev) and [`ino`](Self::ino) belong to the same file.
 #[derive(Clone, Debug)]
 #[doc(alias("Stat", "Statx", "stat", "statx"))]
 pub struct Metadata {
@@ -174,8 +174,8 @@ impl Metadata {
     /// Tells whether something is mounted here. `None` if the kernel does not say (before Linux
     /// 5.8, or if `statx` is refused).
     ///
-    /// A file can be a mount point too, as in most containers. The rest of the metadata is about
-    /// what is mounted.
+    /// A file can be a mount point as well, as in most containers. The rest of the metadata is
+    /// about what is mounted.
     #[doc(alias = "STATX_ATTR_MOUNT_ROOT")]
     #[inline]
     pub fn is_mount_point(&self) -> Option<bool> {

@@ -68,8 +68,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// ```
 ///
 /// The flags are `O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC`. Only a link in the last
-/// component is refused, so pass one name, and not a path such as `a/b`. To follow links, call
-/// `rustix::fs::openat`.
+/// component is refused: pass one name, and not a path such as `a/b`.
 ///
 /// # Errors
 ///

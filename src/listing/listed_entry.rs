@@ -62,8 +62,8 @@ impl<'a> ListedEntry<'a> {
     }
 
     /// Returns the type in the listing: see [`Entry::d_type`]. In
-    /// [`Order::Path`](crate::Order::Path), reading has already queried each type that the kernel's
-    /// record does not tell.
+    /// [`Order::Path`](crate::Order::Path), reading has already queried each type that the kernel
+    /// does not tell.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)

@@ -180,7 +180,7 @@ pub enum Order {
     ///
     /// # Performance
     ///
-    /// Reading queries each entry whose type the kernel's record does not tell.
+    /// Reading queries each entry of a type that the kernel does not tell.
     Path,
     /// Keeps the order in which the kernel lists the entries. This is the default of a walk.
     Unsorted,

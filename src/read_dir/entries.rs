@@ -108,8 +108,8 @@ impl<'a> Entries<'a> {
 
     /// Finds the next entry for which `wanted` returns `true`.
     ///
-    /// A function can return what it finds, whereas the borrow checker rejects the same function
-    /// with a loop around [`next`](Self::next).
+    /// A function can return what it finds. The borrow checker rejects the same function with a
+    /// loop around [`next`](Self::next).
     ///
     /// ```
     /// use lendir::{Entries, Entry, Error};
@@ -133,20 +133,6 @@ impl<'a> Entries<'a> {
 
     /// Goes back to the beginning of the directory, even after the end or an error, which is
     /// cheaper than opening it again.
-    ///
-    /// ```
-    /// use lendir::{Buffer, Entries};
-    /// use std::os::fd::AsFd;
-    ///
-    /// let fds = lendir::open("/proc/self/fd")?;
-    /// let mut buffer = Buffer::new();
-    /// let mut entries = Entries::new(fds.as_fd(), &mut buffer);
-    /// for _ in 0..3 {
-    ///     entries.rewind()?;
-    ///     println!("{} descriptors are open", entries.count()?);
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     ///
     /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers.
     /// Reading then goes on where it was, and entries are missing without an error. Where that

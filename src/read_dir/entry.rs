@@ -229,16 +229,6 @@ impl<'a> Entry<'a> {
 
     /// Tells the type of the entry itself: a symbolic link is a `Symlink`.
     ///
-    /// ```
-    /// let mut dir = lendir::read_dir("/sys/class")?;
-    /// while let Some(entry) = dir.next()? {
-    ///     if entry.file_type()?.is_dir() {
-    ///         println!("{}/", entry.name().escape_ascii());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
     /// On most file systems the listing has the type, and nothing is asked. At a mount point it is
     /// the type of what is covered: a device that is mounted over a file, as in containers, still
     /// counts as a file.

@@ -52,8 +52,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     Ok(ReadDir { phase: Phase::Fresh, ..ReadDir::from_fd(dir, path) })
 }
 
-/// An iterator over the entries of a directory. It owns its descriptor and its memory, so you can
-/// keep it in a struct.
+/// An iterator over the entries of a directory. It owns its descriptor and its memory: you can keep
+/// it in a struct.
 ///
 /// [`read_dir`] opens a directory by its path, and [`from_fd`](Self::from_fd) takes a descriptor.
 ///
@@ -165,14 +165,6 @@ impl ReadDir {
 
     /// Advances to the next entry, or returns `None` at the end and after an error. `on_error` gets
     /// the error, of which there is at most one, after all entries.
-    ///
-    /// ```
-    /// let mut dir = lendir::read_dir("/proc")?;
-    /// while let Some(entry) = dir.next_or_report(|error| eprintln!("{error}")) {
-    ///     println!("{:?}", entry.path());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[inline(always)]
     pub fn next_or_report(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)

@@ -76,8 +76,7 @@ impl OwnedEntry {
         self.file_type.map_err(|errno| Error::at_depth(&self.path, self.depth, errno))
     }
 
-    /// Counts the levels from the root down to this entry. An entry of the root, or of a
-    /// [`ReadDir`], has depth 1.
+    /// Returns the depth below the root: 1 for an entry of the root, or of a [`ReadDir`].
     pub fn depth(&self) -> usize {
         self.depth
     }

@@ -237,12 +237,6 @@ impl Work for Remaining {
 
 impl Walk {
     /// Starts from the default options, like [`WalkOptions::new`].
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::options().max_depth(2).open("/sys/class")?;
-    /// # assert!(walk.next()?.is_some());
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     pub fn options() -> WalkOptions {
         WalkOptions::new()
     }

@@ -7,8 +7,8 @@ use crate::read_dir::entry::Entry;
 use std::ops::Deref;
 use std::path::Path;
 
-/// An entry of a [`Walk`](crate::Walk): an [`Entry`] whose path is at hand, and what you can tell
-/// the walk about it.
+/// An entry of a [`Walk`](crate::Walk): an [`Entry`] with its path at hand, and with methods that
+/// tell the walk what to do with it.
 ///
 /// ```
 /// let mut walk = lendir::walk(".")?;
@@ -65,7 +65,7 @@ impl<'a> WalkEntry<'a> {
         self.path.relative_to_root()
     }
 
-    /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
+    /// Returns the depth below the root: 1 for an entry of the root.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {

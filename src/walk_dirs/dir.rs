@@ -22,8 +22,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 /// An open directory of a [`WalkDirs`](crate::WalkDirs), which yields its entries like
-/// [`Entries`](crate::Entries). It is borrowed until the next call to
-/// [`WalkDirs::next`](crate::WalkDirs::next), so copy what you keep.
+/// [`Entries`](crate::Entries), until the next call to [`WalkDirs::next`](crate::WalkDirs::next).
 ///
 /// ```
 /// let mut walk = lendir::walk_dirs("/sys/class")?;
@@ -270,18 +269,6 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Borrows the state to change it, for this directory and everything below it.
-    ///
-    /// ```
-    /// // Counts the directories on the path that are called `net`.
-    /// let mut walk = lendir::WalkDirs::options().with_state(0).open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     if dir.name() == b"net" {
-    ///         *dir.state_mut() += 1;
-    ///     }
-    ///     println!("{} {:?}", dir.state(), dir.path());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[inline]
     pub fn state_mut(&mut self) -> &mut S {
         self.state
@@ -320,7 +307,7 @@ impl<'a, S> Dir<'a, S> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Counts the levels from the root down to this directory. The root has depth 0.
+    /// Returns the depth below the root, which itself has depth 0.
     #[inline]
     pub fn depth(&self) -> usize {
         self.directory.depth

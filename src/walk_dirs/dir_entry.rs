@@ -40,7 +40,7 @@ impl<'a> DirEntry<'a> {
         Self { entry: Entry { record, directory, queried }, updates }
     }
 
-    /// Counts the levels from the root down to this entry. An entry of the root has depth 1.
+    /// Returns the depth below the root: 1 for an entry of the root.
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {

@@ -78,9 +78,10 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// ```
 ///
 /// A [`walk`](crate::walk()) is shorter, but some programs work on directories rather than on
-/// entries. This one shows you all entries before you choose subdirectories ([`Dir::read_into`]),
-/// comes back after the contents ([`second_visits`](WalkDirsOptions::second_visits)), hands a value
-/// down the tree ([`with_state`](WalkDirsOptions::with_state)), and runs on many threads
+/// entries. A `WalkDirs` shows you all entries before you choose subdirectories
+/// ([`Dir::read_into`]), comes back after the contents
+/// ([`second_visits`](WalkDirsOptions::second_visits)), hands a value down the tree
+/// ([`with_state`](WalkDirsOptions::with_state)), and runs on many threads
 /// ([`run_parallel`](Self::run_parallel)).
 ///
 /// # Guarantees
@@ -120,12 +121,6 @@ pub struct WalkDirs<S = ()> {
 
 impl WalkDirs {
     /// Starts from the default options, like [`WalkDirsOptions::new`].
-    ///
-    /// ```
-    /// let mut walk = lendir::WalkDirs::options().max_depth(2).open("/sys/class")?;
-    /// # assert!(walk.next()?.is_some());
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     pub fn options() -> WalkDirsOptions {
         WalkDirsOptions::new()
     }
@@ -220,9 +215,9 @@ impl<S: Clone> WalkDirs<S> {
     /// names, in small directories, gains nothing beyond 8: each directory that is opened or closed
     /// locks the process's one table of descriptors.
     ///
-    /// Threads start on demand. A small tree may get fewer closures (and results) than you asked
-    /// for, and a system that refuses threads as well: never make one wait for another. A new
-    /// thread inherits the CPU affinity and the signal mask of any of them.
+    /// Threads start on demand. A small tree, or a system that refuses threads, gets fewer closures
+    /// (and results) than you asked for: never make one wait for another. A new thread inherits the
+    /// CPU affinity and the signal mask of the thread that starts it, which can be any.
     ///
     /// Only one thread reads a directory, however large. [A
     /// recipe](crate::recipes#work-on-each-file-on-all-cores) spreads its files.
