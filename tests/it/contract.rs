@@ -1,7 +1,7 @@
 //! Promises of `Entries`.
 
 use crate::support::prelude::*;
-use crate::support::scan::{all, names};
+use crate::support::scan::names;
 
 /// The number of records of 24 bytes that take two batches even with 32 KiB.
 const MANY: usize = 2000;
@@ -35,25 +35,6 @@ fn iterators_share_the_descriptors_position() {
     assert!(from_first > 0 && from_second > 0, "{from_first} and {from_second} entries");
     let expected: Vec<_> = (1..=MANY).map(|number| number.to_string().into_bytes()).collect();
     assert_eq!(sorted(names(&found)), sorted(expected));
-}
-
-#[test]
-fn next_iterator_starts_after_the_last_batch() {
-    let dir = numbered(MANY);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let expected = all(&mut Entries::new(fd.as_fd(), &mut buffer));
-
-    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
-    entries.rewind().unwrap();
-    let cookie = entries.next().unwrap().unwrap().cookie();
-    let rest = all(&mut Entries::new(fd.as_fd(), &mut buffer));
-    assert!(rest.len() < expected.len() - 1, "the next iterator yields entries of the first batch");
-    assert_eq!(rest, expected[expected.len() - rest.len()..]);
-
-    let mut entries = Entries::new(fd.as_fd(), &mut buffer);
-    entries.seek(cookie).unwrap();
-    assert_eq!(all(&mut entries), expected[1..]);
 }
 
 #[test]

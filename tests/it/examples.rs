@@ -44,25 +44,6 @@ fn check(name: &str, dir: &Path, args: &[&str], lines: &[impl AsRef<str>], error
     assert_eq!(outcome(example(name), dir, args), (lines, errors, status), "{name} {args:?}");
 }
 
-#[test]
-fn example_names_its_usage() {
-    for (name, args, complaint) in [
-        ("compare", &["."][..], "usage: compare LEFT RIGHT"),
-        ("copy", &["."], "usage: copy FROM TO"),
-        ("du", &[".", "-x"], "usage: du [-s] [-j N] [PATH]..."),
-        ("find", &["-j", "x", "."], "-j needs a number"),
-        ("grep", &[], "usage: grep TEXT [PATH]..."),
-        ("manifest", &["-j", "x", "."], "-j needs a number"),
-        ("rm", &["-r", "missing", "-f"], "usage: rm [-r] [-j N] PATH..."),
-    ] {
-        let output = run(example(name).args(args));
-        let status = if name == "compare" { 2 } else { 1 };
-        let is_right = output.status.code() == Some(status) && output.stdout.is_empty();
-        assert!(is_right, "{args:?}: {output:?}");
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}\n"));
-    }
-}
-
 /// A closed pipe is no error. The status still tells of what was found or reported before.
 #[allow(
     clippy::incompatible_msrv,
@@ -94,18 +75,6 @@ fn closed_pipe_is_quiet_and_full_device_an_error() {
         let full = format!("{name}: No space left on device (os error 28)");
         assert_eq!(errors.lines().last(), Some(&*full));
     }
-}
-
-#[test]
-fn sorted_prints_all_names_by_bytes() {
-    let root = mixed();
-    let mut names: Vec<_> =
-        fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    names.sort();
-    let lines: Vec<u8> =
-        names.iter().flat_map(|name| [name.as_encoded_bytes(), b"\n"].concat()).collect();
-    assert_eq!(run(example("sorted").arg(root.path())).stdout, lines);
-    assert_eq!(run(example("sorted").current_dir(root.path())).stdout, lines);
 }
 
 #[test]

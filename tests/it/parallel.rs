@@ -64,28 +64,3 @@ fn paths_left(walk: &mut impl Next) -> Vec<PathOf> {
 
 /// The ways in which a thread leaves its last directory: without reading it, or read to the end.
 const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), |mut dir| while dir.next().unwrap().is_some() {}];
-
-/// The parts of a flat directory share its descriptor, so each thread needs one for its own
-/// directory.
-#[test]
-fn parts_share_one_descriptor() {
-    const TEST: &str = "parallel::parts_share_one_descriptor";
-    const THREADS: usize = 24;
-    crate::support::process::run(TEST, || {
-        let tree = Tree::new(|at| {
-            for number in 0..400 {
-                std::fs::create_dir(at.join(number.to_string())).unwrap();
-            }
-        });
-        let _others = leave_room(THREADS + 4);
-        let errors = lendir::walk_dirs(tree.path()).unwrap().run_parallel(THREADS, |worker| {
-            let mut errors = 0;
-            while let Some(mut dir) = worker.next_or_report(|_| errors += 1) {
-                while dir.next_or_report(|_| errors += 1).is_some() {}
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            errors
-        });
-        assert_eq!(errors.iter().sum::<usize>(), 0);
-    });
-}

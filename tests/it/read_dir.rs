@@ -49,27 +49,6 @@ fn read_dir_reads_the_same_as_entries() {
     }
 }
 
-/// Fetched entries that were not yielded yet survive any move of their owner.
-#[test]
-fn read_dir_may_move_midway() {
-    let (made, other) = (numbered(MANY), numbered(7));
-    let expected = by_entries(made.path());
-    let mut dir = Box::new(read_dir(made.path()).unwrap());
-    let mut found = Vec::new();
-    for _ in 0..MANY / 2 {
-        let mut moved = *dir;
-        found.push(Found::from(&moved.next().unwrap().unwrap()));
-        let mut second = read_dir(other.path()).unwrap();
-        assert!(second.next().unwrap().is_some());
-        mem::swap(&mut moved, &mut second);
-        assert_eq!(all(&mut moved).len(), 6);
-        drop(moved);
-        dir = Box::new(second);
-    }
-    found.extend(thread::spawn(move || all(&mut dir)).join().unwrap());
-    assert_eq!(found, expected);
-}
-
 /// The position does not matter: this or another reader of the descriptor has yielded nothing,
 /// some, or all entries before, or has called `seek`.
 #[test]

@@ -356,38 +356,6 @@ fn parent_of_a_root_is_opened_once() {
     }
 }
 
-#[test]
-fn walk_without_roots_is_at_its_end() {
-    let mut walk = WalkDirs::options().open_all::<&Path>([]);
-    assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
-    assert!(walk.next_or_report(|_| unreachable!()).is_none());
-    let is_right = format!("{walk:?}").starts_with(r#"WalkDirs { path: "", options: Options { "#);
-    assert!(is_right, "{walk:?}");
-    let is_at_end = walk.run_parallel(3, |worker| worker.next().unwrap().is_none());
-    assert!(is_at_end.into_iter().all(|is_none| is_none));
-}
-
-/// A local file system heeds `lseek`.
-#[test]
-fn reading_again_needs_no_descriptor() {
-    process::run("roots::reading_again_needs_no_descriptor", || {
-        let tree = Tree::new(|at| tree::comb(at, 30));
-        let count = || {
-            let mut walk = lendir::walk_dirs(tree.path()).unwrap();
-            let (mut count, mut listing) = (0, Listing::new());
-            while let Some(mut dir) = walk.next().unwrap() {
-                let _ = dir.next().unwrap();
-                dir.read_into(&mut listing).unwrap();
-                count += 1;
-            }
-            count
-        };
-        let all = count();
-        let _held = leave_room(8);
-        assert_eq!(count(), all);
-    });
-}
-
 /// A walk whose root cannot be opened anew would share the position of the descriptor.
 #[test]
 fn lack_of_a_descriptor_for_a_root_is_an_error() {
