@@ -37,9 +37,9 @@ use rustix::fd::BorrowedFd;
 /// - **`EINTR` is retried.** Only the server's answer or a fatal signal ends a call that waits.
 /// - **`ENOENT` is the end of the directory**, like in glibc, and [`is_removed`](Self::is_removed)
 ///   returns `true`.
-/// - **The position belongs to the descriptor**, with its duplicates and in a child process after
-///   `fork`. Another `Entries` on it begins after the last entry that the kernel *returned*; to
-///   continue after the last one that was *yielded*, [`seek`](Self::seek) to its
+/// - **The position belongs to the descriptor**, which shares it with its duplicates, even in a
+///   child process after `fork`. Another `Entries` begins after the last entry that the kernel
+///   *returned*; to continue after the last one that was *yielded*, [`seek`](Self::seek) to its
 ///   [`cookie`](Entry::cookie).
 ///
 /// # Performance

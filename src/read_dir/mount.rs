@@ -1,5 +1,5 @@
-//! `Mount`: what the mount of a directory tells about reading it. A new file system needs its number
-//! in `file_system.rs`.
+//! `Mount`: what the mount of a directory tells about reading it. A new file system needs its
+//! number in `file_system.rs`.
 //!
 //! A `Mount` does not know how a directory is read.
 

@@ -76,15 +76,15 @@ impl<'a> DirEntry<'a> {
     /// [`metadata`](Entry::metadata) still describe the link itself. If the entry is not a link,
     /// `follow` only cancels an earlier [`skip_subtree`](Self::skip_subtree).
     ///
-    /// **Below a followed link, the walk can leave its tree.** Any process that can change the link
-    /// decides where it points. To limit this, check each directory before you read it: `if
-    /// !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. And links multiply the work, [even
-    /// without a loop](crate::security#followed-links).
-    /// [`max_depth`](crate::WalkOptions::max_depth) bounds it.
+    /// **Below a followed link, the walk can leave its tree**, because any process that can change
+    /// the link decides where it points. To limit this, check each directory before you read it:
+    /// `if !is_allowed(dir.fd()) { dir.skip_subdirs(); continue }`. Links also multiply the work,
+    /// [even without a loop](crate::security#followed-links), which
+    /// [`max_depth`](crate::WalkOptions::max_depth) bounds.
     ///
     /// # Errors
     ///
-    /// This method itself returns none. The walk reports each link that it cannot enter:
+    /// The walk reports each link that it cannot enter:
     ///
     /// - `ELOOP`: a directory that is already on the path would be entered again, which
     ///   [`Error::loop_ancestor`](crate::Error::loop_ancestor) returns. A link that points only to

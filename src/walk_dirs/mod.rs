@@ -316,29 +316,28 @@ impl<S> WalkDirsOptions<S> {
     common_options! {
         WalkDirs<S>,
         /// Sets whether the walk stays on the mount of each root: see
-        /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount). The default is `false`.
+        /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
         same_mount,
         /// Sets whether every symbolic link is followed: see
-        /// [`WalkOptions::follow_links`](crate::WalkOptions::follow_links). The default is `false`.
+        /// [`WalkOptions::follow_links`](crate::WalkOptions::follow_links).
         ///
-        /// [`Dir::enter_name`] then follows a link as well. A name that is gone, or is neither a
-        /// directory nor a link to one, is not an error there.
+        /// [`Dir::enter_name`] then follows a link as well, and passes over a name that is gone, or
+        /// is neither a directory nor a link to one.
         follow_links,
         /// Sets whether a root that is a symbolic link is followed: see
-        /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links). The default
-        /// is `true`.
+        /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links).
         follow_root_links,
         /// Sets how many directories each thread may hold open at once: see
-        /// [`WalkOptions::max_open`](crate::WalkOptions::max_open). The default is 32.
+        /// [`WalkOptions::max_open`](crate::WalkOptions::max_open).
         max_open,
         /// Sets the depth of the deepest entries that are yielded: see
         /// [`WalkOptions::max_depth`](crate::WalkOptions::max_depth).
         max_depth,
         /// Sets whether directories keep their access times: see
-        /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime). The default is `false`.
+        /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime).
         no_atime,
         /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it:
-        /// see [`WalkOptions::metadata`](crate::WalkOptions::metadata). The default is `false`.
+        /// see [`WalkOptions::metadata`](crate::WalkOptions::metadata).
         ///
         /// Use it with [`run_parallel`](WalkDirs::run_parallel) if a server can send metadata
         /// together with the names, and you do not query entries in the loop that reads them.
@@ -362,11 +361,7 @@ impl<S> WalkDirsOptions<S> {
         /// thread can take up to 2 MiB.
         metadata,
         /// Opens the root `path`, and makes the walk of this tree: see
-        /// [`WalkOptions::open`](crate::WalkOptions::open).
-        ///
-        /// # Errors
-        ///
-        /// The same as for [`WalkOptions::open`](crate::WalkOptions::open).
+        /// [`WalkOptions::open`](crate::WalkOptions::open), also for the errors.
         open,
         /// Makes a walk of the trees at `paths`, one after another: see
         /// [`WalkOptions::open_all`](crate::WalkOptions::open_all).

@@ -15,7 +15,7 @@ pub mod strace;
 pub mod tree;
 pub mod visits;
 
-/// What most tests import.
+/// The items that most tests import.
 #[allow(unused_imports, reason = "each test binary uses a part")]
 pub mod prelude {
     pub use super::fixture::{example, make_file, mixed, numbered, run_unprivileged};

@@ -53,7 +53,7 @@ fn answers(data: &[u8]) -> Vec<Answer> {
     answers
 }
 
-/// What a reader must yield: names, types and inode numbers, and how it ends.
+/// The entries that a reader must yield: names, types and inode numbers, and how it ends.
 type Expected = (Vec<(Vec<u8>, FileType, u64)>, Option<Errno>);
 
 fn expected(answers: &[Answer]) -> Expected {

@@ -111,7 +111,7 @@ fn paths_of_roots_are_those_of_find() {
     }
 }
 
-/// By its name in the directory that contains it.
+/// Acts by the name of the root in the directory that contains it.
 #[test]
 fn entry_of_a_root_is_like_any_other() {
     let check = |entry: &WalkEntry<'_>| {

@@ -1,5 +1,5 @@
-//! rustix, whose `RawDir` gets its records from a test in place of the kernel. A batch is laid out as
-//! the kernel lays it out, and ends where the next record would not fit.
+//! rustix, whose `RawDir` gets its records from a test in place of the kernel. A batch is laid out
+//! as the kernel lays it out, and ends where the next record would not fit.
 
 pub use real::*;
 
@@ -29,7 +29,8 @@ mod raw_dir {
         pub name: Vec<u8>,
     }
 
-    /// What `getdents64` returns: records, of which some may be left for the next call, or an error.
+    /// The answer of `getdents64`: records, of which some may be left for the next call, or an
+    /// error.
     pub type Answer = Result<VecDeque<Record>>;
 
     thread_local! {
