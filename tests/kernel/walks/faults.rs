@@ -176,6 +176,10 @@ impl Fault<'_> {
             (OPENAT2, EMFILE | ENFILE) | (STATX, ENOSYS | EPERM) => failed,
             // Most are queries of types, which the opening tells, too, or of metadata.
             (STATX, _) if !self.has_types || self.has_metadata => failed,
+            // So are some of these.
+            (OPENAT2, _) if self.is_on_one_mount && (!self.has_types || self.has_metadata) => {
+                failed
+            }
             // The second one is of `..`, and the level is then reopened by name.
             (STATX, _) => calls / 2,
             _ => calls,
