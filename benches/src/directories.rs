@@ -194,7 +194,8 @@ impl Root {
 
     /// Returns a new directory, which is removed on drop.
     pub fn temporary(&self) -> TempDir {
-        tempfile::tempdir_in(&self.path).expect("cannot make a temporary directory")
+        let made = tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path);
+        made.expect("cannot make a temporary directory")
     }
 }
 
