@@ -140,7 +140,7 @@ fn mode(mode: u32, is_dir: bool) -> Mode {
 /// enter.
 fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Result<bool, Error> {
     let (name, metadata) = (entry.name_cstr(), entry.metadata()?);
-    let wrap = |errno: Errno| to.wrap_error_at(entry.name(), errno);
+    let wrap = |errno: Errno| Error::new(to.path().join(entry.file_name()), errno);
     match metadata.file_type() {
         FileType::Directory if (metadata.dev(), metadata.ino()) == root_id => return Ok(false),
         FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(wrap)?,
@@ -154,7 +154,9 @@ fn copy_entry(entry: &Entry<'_>, to: &Dir<'_, Mode>, root_id: (u64, u64)) -> Res
             let made = File::from(made);
             copy_data(&file, &made).map_err(|error| match error.kind() {
                 // No reading fails with these.
-                StorageFull | QuotaExceeded | FileTooLarge => to.wrap_error_at(entry.name(), error),
+                StorageFull | QuotaExceeded | FileTooLarge => {
+                    Error::new(to.path().join(entry.file_name()), error)
+                }
                 _ => entry.wrap_error(error),
             })?;
             let found = file.metadata().map_err(|error| entry.wrap_error(error))?;

@@ -45,7 +45,7 @@ impl<'a> ListedEntry<'a> {
 
     /// Returns the name with its NUL, which it scans the name for.
     #[inline]
-    pub fn name_cstr(&self) -> &'a CStr {
+    pub(crate) fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(self.name_with_nul()).expect("BUG: a name without its NUL")
     }
 

@@ -216,14 +216,6 @@ impl<'a> Entries<'a> {
     pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
-
-    /// Returns the descriptor of the directory, for `*at` calls. Do not [read the directory through
-    /// it](Entry::dir_fd), which is why `Entries` does not implement `AsFd`.
-    #[doc(alias = "as_fd")]
-    #[inline]
-    pub fn fd(&self) -> BorrowedFd<'a> {
-        self.directory.fd
-    }
 }
 
 /// Finds the next entry that is `wanted`. `directory` is a closure, because the compiler would

@@ -307,14 +307,6 @@ impl ReadDir {
         Error::new(self.path(), cause)
     }
 
-    /// Makes an [`Error`] with the path of `name` in the directory, for calls that you make with
-    /// [`fd`](Self::fd) and a name.
-    #[cold]
-    #[must_use = "this makes an error, and reports nothing"]
-    pub fn wrap_error_at(&self, name: impl AsRef<[u8]>, cause: impl Into<io::Error>) -> Error {
-        self.directory().error_at(name.as_ref(), cause)
-    }
-
     fn directory(&self) -> Directory<'_> {
         Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 }
     }

@@ -258,7 +258,7 @@ impl<'a, S> Dir<'a, S> {
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
         let name = name.as_ref();
-        self.subdirs.name(name).map_err(|error| self.wrap_error_at(name, error))
+        self.subdirs.name(name).map_err(|error| self.directory.error_at(name, error))
     }
 
     /// Borrows the state that the walk hands down the tree: see
@@ -358,25 +358,6 @@ impl<'a, S> Dir<'a, S> {
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.wrap_error(cause)
-    }
-
-    /// Makes an [`Error`] with the path of `name` in this directory, for calls that you make with
-    /// [`fd`](Self::fd) and a name.
-    ///
-    /// ```
-    /// use rustix::fs::{Mode, OFlags, openat};
-    /// use lendir::{Dir, Error};
-    /// use std::fs::File;
-    ///
-    /// fn open_memory_current(cgroup: &Dir<'_>) -> Result<File, Error> {
-    ///     let opened = openat(cgroup.fd(), "memory.current", OFlags::CLOEXEC, Mode::empty());
-    ///     opened.map(File::from).map_err(|errno| cgroup.wrap_error_at("memory.current", errno))
-    /// }
-    /// ```
-    #[cold]
-    #[must_use = "this makes an error, and reports nothing"]
-    pub fn wrap_error_at(&self, name: impl AsRef<[u8]>, cause: impl Into<io::Error>) -> Error {
-        self.directory.error_at(name.as_ref(), cause)
     }
 
     /// Removes this directory at its [second visit](Self::is_second_visit), once it is empty. A

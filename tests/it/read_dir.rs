@@ -2,7 +2,6 @@
 
 use crate::support::prelude::*;
 use lendir::read_dir;
-use rustix::fs::tell;
 use std::os::unix::net::UnixStream;
 
 /// The number of entries that fill three batches of 32 KiB, at 24 bytes each.
@@ -169,7 +168,6 @@ fn read_dir_shares_its_descriptor() {
     let mut entries = Entries::new(fd, &mut buffer);
     entries.rewind().unwrap();
     assert_eq!(scan::all(&mut entries).len(), 2);
-    assert_eq!(tell(entries.fd()).unwrap(), tell(fd).unwrap());
     let debug = format!("{dir:?}");
     assert!(debug.starts_with(&format!("ReadDir {{ path: {:?}, dir: ", made.path())), "{debug}");
     assert!(debug.ends_with(", phase: Fresh, .. }"), "{debug}");

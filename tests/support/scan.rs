@@ -190,7 +190,6 @@ impl From<&Entry<'_>> for Found {
 
 impl From<ListedEntry<'_>> for Found {
     fn from(entry: ListedEntry<'_>) -> Self {
-        assert_eq!(entry.name_cstr().to_bytes(), entry.name());
         Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.d_type(), cookie: 0 }
     }
 }
