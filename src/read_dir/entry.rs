@@ -355,10 +355,10 @@ impl<'a> Entry<'a> {
 
     /// Opens the regular file at this entry for reading.
     ///
-    /// Opening alone can wake a writer that waits at a FIFO, or wait for one. What the listing, or
-    /// else a query, says is not a regular file is therefore refused unopened. The type is checked
-    /// again after opening, because another process can swap the file in between. Even then,
-    /// opening does not wait at a FIFO, nor does a terminal become the controlling one.
+    /// Opening alone can wake a writer that waits at a FIFO, or wait for one. That is why an entry
+    /// is refused unopened if the listing, or else a query, says that it is not a regular file. The
+    /// type is checked again after opening, because another process can swap the file in between.
+    /// Even then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
     ///
     /// ```
     /// use std::io::Read;

@@ -93,8 +93,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// `next` is better where you skip or follow entries, or act on them by descriptor. A walk can move
-/// to another thread, but two threads cannot share it.
+/// `next` is better where you skip or follow entries, or act on them by descriptor.
 ///
 /// [`Walk::options`] has the rest: sorting, metadata, depth, mounts, helper threads. A program that
 /// acts on directories as a whole, after their contents, or on many threads in any order, wants a
@@ -890,8 +889,8 @@ impl WalkOptions {
     /// without changing the order of entries. The default is 0.
     ///
     /// Use it when the file system is slow: pass the number of requests that the server answers at
-    /// once, or 16 for a local disk. On a warm cache the threads stay idle. If you also query the
-    /// entries, add [`metadata`](Self::metadata), and the helper threads fetch the metadata.
+    /// once, or 16 for a local disk. On a warm cache the threads stay idle. With
+    /// [`metadata`](Self::metadata), they also fetch what you would query.
     ///
     /// ```
     /// use lendir::{Order, Walk};

@@ -245,9 +245,7 @@ impl<S: Clone> WalkDirs<S> {
     /// Each thread has a [buffer](WalkDirsOptions::buffer_capacity) and up to
     /// [`max_open`](crate::WalkOptions::max_open) descriptors, which for 64 threads exceeds a
     /// `ulimit -n` of 1024: lower `max_open` then. Below 256, fewer threads start, and each holds
-    /// fewer directories open. Work that is passed to another thread clones the
-    /// [state](WalkDirsOptions::with_state) once or twice, with second visits up to twice for each
-    /// directory above.
+    /// fewer directories open.
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "the returned values can contain the error of a `?` in a closure"]
     pub fn run_parallel<R: Send>(
@@ -454,8 +452,9 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// # Performance
     ///
-    /// The state is cloned once for each directory, except for the last one in a parent without
-    /// second visits. [`run_parallel`](WalkDirs::run_parallel) clones more.
+    /// The state is cloned once for each directory, and up to twice more for each that
+    /// [`run_parallel`](WalkDirs::run_parallel) passes to another thread, with second visits also
+    /// for those above it.
     #[doc(alias = "copy")]
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
         let Self { options, buffer_capacity, .. } = self;
