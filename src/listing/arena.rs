@@ -44,12 +44,16 @@ pub(crate) struct Arena {
 }
 
 /// The metadata of an entry, fetched when its batch was read.
-#[derive(Clone)]
 pub(crate) struct Answer {
     /// The start of the entry's [`Span`].
     pub(crate) name_start: usize,
     pub(crate) metadata: Metadata,
 }
+
+/// The number of bytes from `d_reclen` to the name.
+const RECLEN: usize = 3;
+/// The number of indices that `d_reclen` can tell apart.
+const INDICES: usize = 1 << 16;
 
 /// The least size of the memory that a batch is read into.
 pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
@@ -142,25 +146,28 @@ impl Arena {
     /// Returns the metadata of an entry, if it was fetched.
     #[inline]
     pub(crate) fn metadata(&self, span: Span) -> Option<&Metadata> {
-        if self.answers.is_empty() { None } else { Some(&self.answer(span)?.metadata) }
+        if self.answers.is_empty() { None } else { self.search_metadata(span.start()) }
     }
 
     #[inline(never)]
-    pub(crate) fn answer(&self, span: Span) -> Option<&Answer> {
-        let index = self.answers.binary_search_by_key(&span.start(), |answer| answer.name_start);
-        Some(&self.answers[index.ok()?])
+    fn search_metadata(&self, name_start: usize) -> Option<&Metadata> {
+        let index = u16::from_ne_bytes(*self.memory[name_start - RECLEN..].first_chunk()?);
+        let mut answers = self.answers.get(usize::from(index)..)?.iter().step_by(INDICES);
+        Some(&answers.find(|answer| answer.name_start == name_start)?.metadata)
+    }
+
+    /// Adds the metadata of the entry whose name starts at `name_start`. Memory is reserved. The
+    /// last bits of its index take the place of `d_reclen`, which nobody else reads again. A binary
+    /// search instead would take a tenth of the time of the query.
+    #[allow(clippy::cast_possible_truncation, reason = "the last bits")]
+    pub(crate) fn push_metadata(&mut self, name_start: usize, metadata: Metadata) {
+        let index = self.answers.len() as u16;
+        self.memory[name_start - RECLEN..][..2].copy_from_slice(&index.to_ne_bytes());
+        self.answers.push(Answer { name_start, metadata });
     }
 
     pub(crate) fn set_d_type(&mut self, span: Span, file_type: FileType) {
         self.memory[span.start() - 1] = file_type.d_type();
-    }
-}
-
-impl Answer {
-    /// Returns the answer for the same record, whose name starts `added - removed` bytes later.
-    pub(crate) fn moved(&self, added: usize, removed: usize) -> Self {
-        let name_start = self.name_start + added - removed;
-        Self { name_start, metadata: self.metadata.clone() }
     }
 }
 
@@ -184,7 +191,11 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Arena, Errno, MIN_ROOM, Span, grow};
+    use super::{Arc, Arena, Errno, INDICES, MIN_ROOM, Metadata, Span, grow};
+    use crate::read_dir::records::HEADER;
+    use rustix::fd::AsFd;
+    use rustix::fs::AtFlags;
+    use std::ptr;
 
     #[test]
     fn room_beyond_the_limit_is_refused() {
@@ -193,6 +204,24 @@ mod tests {
             assert!(arena.make_room(used, MIN_ROOM, [MIN_ROOM; 2]).is_ok(), "{used}");
         }
         assert!(arena.make_room(MIN_ROOM + 1, MIN_ROOM, [MIN_ROOM; 2]).is_err());
+    }
+
+    /// More answers than `d_reclen` can tell apart. Every other entry has one.
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn metadata_is_found_among_many() {
+        let root = crate::open("/").unwrap();
+        let metadata = Metadata::query(root.as_fd(), c"", AtFlags::EMPTY_PATH).unwrap();
+        let name_start = |index: usize| 24 * index + HEADER;
+        let count = 4 * INDICES;
+        let mut arena = Arena { memory: vec![0; name_start(count)], ..Arena::default() };
+        (0..count).step_by(2).for_each(|it| arena.push_metadata(name_start(it), metadata.clone()));
+        for index in 0..count {
+            let found = arena.metadata(Span::new(name_start(index), 1));
+            let place = found.map(|found| ptr::from_ref(found).addr());
+            let answer = arena.answers.get(index / 2).filter(|_| index % 2 == 0);
+            assert_eq!(place, answer.map(|answer| ptr::from_ref(&answer.metadata).addr()));
+        }
     }
 
     #[test]

@@ -260,8 +260,10 @@ impl Listing {
         grow(&mut self.arena.memory, end)?;
         self.spans.try_reserve(spans.len()).map_err(refused)?;
         self.arena.answers.try_reserve_exact(arena.answers.len()).map_err(refused)?;
-        self.arena.answers.extend(arena.answers.iter().map(|answer| answer.moved(start, 0)));
         self.arena.memory[start..end].copy_from_slice(&arena.memory[..*len]);
+        for Answer { name_start, metadata } in &arena.answers {
+            self.arena.push_metadata(start + name_start, metadata.clone());
+        }
         self.spans.extend(spans.iter().map(|span| span.moved(start)));
         self.records_end = end;
         Ok(())
@@ -456,7 +458,7 @@ impl Listing {
                 crate::read_dir::mount::tests::count_query();
                 Metadata::query(dir, name, NOT_BEYOND | AtFlags::EMPTY_PATH).map(|metadata| {
                     let file_type = metadata.file_type();
-                    self.arena.answers.push(Answer { name_start: span.start(), metadata });
+                    self.arena.push_metadata(span.start(), metadata);
                     file_type
                 })
             } else if needs_type {
@@ -521,12 +523,14 @@ impl Listing {
     #[cold]
     pub(crate) fn keep_last(&mut self, above: Extent) {
         let last = *self.spans.last().expect("BUG: there is no entry");
-        let answer = self.arena.answer(last).cloned();
+        let metadata = self.arena.metadata(last).cloned();
         let (start, end, to) = (last.start() - HEADER, self.records_end, above.records_end);
         self.truncate(above);
         self.arena.memory.copy_within(start..end, to);
         self.spans.push(Span::new(to + HEADER, last.len()));
-        self.arena.answers.extend(answer.map(|answer| answer.moved(to, start)));
+        if let Some(metadata) = metadata {
+            self.arena.push_metadata(to + HEADER, metadata);
+        }
         self.records_end = to + end - start;
     }
 
