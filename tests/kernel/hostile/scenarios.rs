@@ -24,36 +24,26 @@ pub fn scenarios() -> Vec<Scenario> {
     use Outcome::{All, First};
     let eio = |after| First(after, End::Error(EIO));
     let with_ino_0 = if glibc_drops_ino_0() { First(0, End::Complete) } else { All };
+    #[rustfmt::skip]
     let mut table = vec![
         when("nothing wrong", honest()),
         when("not even dots", vec![]),
         when("no dots", crowd()),
         when("dots twice", [dots(), dots(), crowd()].concat()),
         when("dots last", [crowd(), dots()].concat()),
-        when(
-            "dots between any two",
-            crowd().into_iter().flat_map(|file| [dots(), vec![file]].concat()).collect(),
-        ),
-        when(
-            "every name twice",
-            honest().into_iter().flat_map(|answer| [answer.clone(), answer]).collect(),
-        ),
+        when("dots between any two", crowd().into_iter().flat_map(|file| [dots(), vec![file]].concat()).collect()),
+        when("every name twice", honest().into_iter().flat_map(|answer| [answer.clone(), answer]).collect()),
         when("`d_type` 0", altered(|record, _| record.d_type = 0)),
         when("`d_type` 15", altered(|record, _| record.d_type = 15)),
-        when(
-            "every `d_type`",
-            altered(|record, place| record.d_type = (0..16).cycle().nth(place).unwrap()),
-        ),
+        when("every `d_type`", altered(|record, place| record.d_type = (0..16).cycle().nth(place).unwrap())),
         when("`d_ino` 0", altered(|record, _| record.ino = 0)).std(with_ino_0),
         when("`d_ino` `u64::MAX`", altered(|record, _| record.ino = u64::MAX)),
         when("cookies that are all 0", honest()).cookie(|_| 0),
         when("cookies that are all the same", honest()).cookie(|_| 7),
         when("negative cookies", honest()).cookie(|place| u64::MAX - place),
         when("cookies that go back", honest()).cookie(|place| 1_000_000 - place),
-        when("an `i32::MAX` cookie in the middle", honest())
-            .cookie(|place| if place == CROWD / 2 { i32::MAX as u64 } else { place + 1 }),
-        when("an `i64::MAX` cookie in the middle", honest())
-            .cookie(|place| if place == CROWD / 2 { i64::MAX as u64 } else { place + 1 }),
+        when("an `i32::MAX` cookie in the middle", honest()).cookie(|place| if place == CROWD / 2 { i32::MAX as u64 } else { place + 1 }),
+        when("an `i64::MAX` cookie in the middle", honest()).cookie(|place| if place == CROWD / 2 { i64::MAX as u64 } else { place + 1 }),
         when("nothing but `i32::MAX` cookies", honest()).cookie(|_| i32::MAX as u64),
         when("nothing but `i64::MAX` cookies", honest()).cookie(|_| i64::MAX as u64),
         when("names of 255 bytes", among(long_names(255))),
@@ -63,22 +53,16 @@ pub fn scenarios() -> Vec<Scenario> {
         when("names of 4095 bytes", among(long_names(4095))),
         when("names of 4096 bytes", among(long_names(4096))).both(eio(3)),
         when("names that are not UTF-8", among([&[0xff, 0xfe][..], &[0xc3], &[0xed, 0xa0, 0x80]])),
-        when(
-            "every name of one byte",
-            (1..=255).filter(|&byte| byte != b'/').map(|byte| file([byte])).collect(),
-        ),
+        when("every name of one byte", (1..=255).filter(|&byte| byte != b'/').map(|byte| file([byte])).collect()),
         when("newlines in names", among(["\n", "a\nb", "\r\n"])),
         when("NUL inside names", among(["ab\0cd", ".\0hidden", "..\0hidden", "...\0"])),
         when("a name that begins with NUL", among(["\0", "\0hidden"])).lendir(eio(3)),
         when("an empty name", among([""])).both(eio(3)),
         when("a name with a slash", among(["../etc"])).both(eio(3)),
-        when("an end, and then more", among_answers(vec![Answer::End]))
-            .cookie(|place| place + 1)
-            .both(First(3, End::Complete)),
+        when("an end, and then more", among_answers(vec![Answer::End])).cookie(|place| place + 1).both(First(3, End::Complete)),
         when("a burst of `EINTR`", among_answers(vec![Answer::Interruption; 50]))
             .std(First(3, End::Error(EINTR))),
-        when("a hang until a signal", among_answers(vec![Answer::Hang]))
-            .std(First(3, End::Error(EINTR))),
+        when("a hang until a signal", among_answers(vec![Answer::Hang])).std(First(3, End::Error(EINTR))),
         when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5]))
             .std(First(3, End::Error(EINTR))),
     ];

@@ -28,87 +28,50 @@ struct Scenario {
     report: Report,
 }
 
+/// Returns a scenario whose walk yields these entries and visits these directories, both divided by
+/// spaces, and the root.
 fn scenario(
     what: impl Into<String>,
     tree: Directory,
-    entries: &[&str],
-    visited: &[&str],
+    entries: &str,
+    visited: &str,
     errors: &[(&str, c_int)],
 ) -> Scenario {
-    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
-    let report =
-        Report { entries: paths(entries), first_visits: paths(visited), ..Report::default() };
+    let paths = |paths: &str| paths.split_whitespace().map(PathBuf::from).collect::<Vec<_>>();
+    let first_visits = [vec![PathBuf::new()], paths(visited)].concat();
+    let report = Report { entries: paths(entries), first_visits, ..Report::default() };
     let errors = errors.iter().map(|(path, errno)| (PathBuf::from(path), *errno));
     Scenario { what: what.into(), tree, report: report.with_errors(errors).sorted() }
 }
 
-#[allow(clippy::too_many_lines, reason = "a list")]
 fn scenarios() -> Vec<Scenario> {
+    let dirs = |names: &[&str]| names.iter().map(|name| dir(name, leaf())).collect();
+    let as_file = child("a", DT_DIR, Ok(Node::File));
+    let as_type = |d_type: u8| child(d_type.to_string(), d_type, Ok(Node::Directory(leaf())));
+    let types = [DT_REG, libc::DT_LNK, libc::DT_FIFO, libc::DT_SOCK, libc::DT_CHR, libc::DT_BLK];
+    let untyped = vec![
+        child("a", DT_UNKNOWN, Ok(Node::Directory(leaf()))),
+        child("b", DT_UNKNOWN, Ok(Node::File)),
+        child("c", DT_UNKNOWN, Err(ENOENT)),
+        child("d", 15, Ok(Node::Directory(leaf()))), // means nothing
+    ];
+    let twice = vec![dir("a", leaf()), file("b"), dir("a", leaf()), file("b")];
+    let ends = |children| directory_that_ends(children, Answer::Interruption);
     let mut table = vec![
-        scenario(
-            "nothing wrong",
-            directory(vec![dir("a", leaf()), file("b")]),
-            &["a", "a/file", "b"],
-            &["", "a"],
-            &[],
-        ),
-        scenario(
-            "the same name twice",
-            directory(vec![dir("a", leaf()), file("b"), dir("a", leaf()), file("b")]),
-            &["a", "a", "a/file", "a/file", "b", "b"],
-            &["", "a", "a"],
-            &[],
-        ),
+        scenario("nothing wrong", directory(twice[..2].to_vec()), "a a/file b", "a", &[]),
+        scenario("a name twice", directory(twice), "a a a/file a/file b b", "a a", &[]),
         scenario(
             "a file listed as a directory",
-            directory(vec![child("a", DT_DIR, Ok(Node::File)), dir("z", leaf())]),
-            &["a", "z", "z/file"],
-            &["", "z"],
+            directory(vec![as_file, dir("z", leaf())]),
+            "a z z/file",
+            "z",
             &[("a", ENOTDIR)],
         ),
-        scenario(
-            "a directory listed as a file, and as other types",
-            directory(
-                [DT_REG, libc::DT_LNK, libc::DT_FIFO, libc::DT_SOCK, libc::DT_CHR, libc::DT_BLK]
-                    .map(|d_type| child(d_type.to_string(), d_type, Ok(Node::Directory(leaf()))))
-                    .to_vec(),
-            ),
-            &["1", "2", "6", "8", "10", "12"],
-            &[""],
-            &[],
-        ),
-        scenario(
-            "no types",
-            directory(vec![
-                child("a", DT_UNKNOWN, Ok(Node::Directory(leaf()))),
-                child("b", DT_UNKNOWN, Ok(Node::File)),
-                child("c", DT_UNKNOWN, Err(ENOENT)),
-                child("d", 15, Ok(Node::Directory(leaf()))), // means nothing
-            ]),
-            &["a", "a/file", "b", "c", "d", "d/file"],
-            &["", "a", "d"],
-            &[],
-        ),
-        scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
-        scenario(
-            "dots among its directories",
-            directory(
-                [dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec(),
-            ),
-            &["a", "a/file"],
-            &["", "a"],
-            &[],
-        ),
-        scenario(
-            "interruptions",
-            directory_that_ends(
-                vec![dir("a", directory_that_ends(vec![file("b")], Answer::Interruption))],
-                Answer::Interruption,
-            ),
-            &["a", "a/b"],
-            &["", "a"],
-            &[],
-        ),
+        scenario("other types", directory(types.map(as_type).to_vec()), "1 2 6 8 10 12", "", &[]),
+        scenario("no types", directory(untyped), "a a/file b c d d/file", "a d", &[]),
+        scenario("not even dots", Directory::of_files(|_| Answer::End), "", "", &[]),
+        scenario("dots", directory(dirs(&[".", "..", "a", ".."])), "a a/file", "a", &[]),
+        scenario("interruptions", ends(vec![dir("a", ends(vec![file("b")]))]), "a a/b", "a", &[]),
     ];
     table.extend(ERRNOS.into_iter().flat_map(|(name, errno)| failures(name, errno)));
     table
@@ -121,38 +84,22 @@ fn failures(name: &str, errno: c_int) -> Vec<Scenario> {
         return table; // the walk would retry it forever
     }
     let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
-    let rest = ["a", "a/file", "b", "z", "z/file"];
-    let one = [("b", errno)];
-    table.push(scenario(
-        format!("`{name}` for a name"),
-        below(child("b", DT_DIR, Err(errno))),
-        &rest,
-        &["", "a", "z"],
-        &one,
-    ));
+    let (rest, one) = ("a a/file b z z/file", [("b", errno)]);
+    let mut add = |what: &str, here, entries: &str, visited, errors: &[_]| {
+        table.push(scenario(format!("`{name}` {what}"), below(here), entries, visited, errors));
+    };
+    add("for a name", child("b", DT_DIR, Err(errno)), rest, "a z", &one);
     if errno != ENOSYS {
         // The kernel then opens directories without a request.
         let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
         // If the error says that the directory exists, it is yielded but cannot be read.
         let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
-        let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
-        table.push(scenario(
-            format!("`{name}` for opening"),
-            below(dir("b", refuses)),
-            &rest,
-            visited,
-            &one,
-        ));
+        add("for opening", dir("b", refuses), rest, if is_gone { "a z" } else { "a b z" }, &one);
     }
     let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
     let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
-    table.push(scenario(
-        format!("`{name}` while reading"),
-        below(dir("b", fails)),
-        &[&rest[..], &["b/file", "b/directory", "b/directory/file"]].concat(),
-        &["", "a", "b", "b/directory", "z"],
-        errors,
-    ));
+    let entries = format!("{rest} b/file b/directory b/directory/file");
+    add("while reading", dir("b", fails), &entries, "a b b/directory z", errors);
     table
 }
 

@@ -64,6 +64,7 @@ enum Asks {
     Late,
 }
 
+#[rustfmt::skip]
 const READERS: [(&str, Asks, Reader); 15] = [
     ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
     ("Entries", Asks::Caller, |dir, queries| {
@@ -72,15 +73,9 @@ const READERS: [(&str, Asks, Reader); 15] = [
     }),
     ("walk", Asks::Caller, |dir, queries| walk(Walk::options(), dir, queries)),
     ("walk_dirs", Asks::Caller, |dir, queries| walk_dirs(None, dir, queries)),
-    ("walk, metadata", Asks::Reader, |dir, queries| {
-        walk(Walk::options().metadata(true), dir, queries)
-    }),
-    ("walk, sorted, metadata", Asks::Reader, |dir, queries| {
-        walk(sorted().metadata(true), dir, queries)
-    }),
-    ("walk, read_ahead, metadata", Asks::Reader, |dir, queries| {
-        walk(sorted().metadata(true).read_ahead(2).eager(), dir, queries)
-    }),
+    ("walk, metadata", Asks::Reader, |dir, queries| walk(Walk::options().metadata(true), dir, queries)),
+    ("walk, sorted, metadata", Asks::Reader, |dir, queries| walk(sorted().metadata(true), dir, queries)),
+    ("walk, read_ahead, metadata", Asks::Reader, |dir, queries| walk(sorted().metadata(true).read_ahead(2).eager(), dir, queries)),
     ("walk_dirs, metadata", Asks::Reader, |dir, queries| {
         let mut walk = WalkDirs::options().metadata(true).open(dir).unwrap();
         count!(walk.next().unwrap().unwrap(), queries)
@@ -96,12 +91,8 @@ const READERS: [(&str, Asks, Reader); 15] = [
         });
         parts.into_iter().sum()
     }),
-    ("Listing, metadata", Asks::Reader, |dir, queries| {
-        listing(Listing::new().with_metadata(), dir, queries)
-    }),
-    ("walk_dirs, read_into, metadata", Asks::Reader, |dir, queries| {
-        walk_dirs(Some(Listing::new().with_metadata()), dir, queries)
-    }),
+    ("Listing, metadata", Asks::Reader, |dir, queries| listing(Listing::new().with_metadata(), dir, queries)),
+    ("walk_dirs, read_into, metadata", Asks::Reader, |dir, queries| walk_dirs(Some(Listing::new().with_metadata()), dir, queries)),
     ("run_parallel, read_into, metadata", Asks::Reader, |dir, queries| {
         let walk = WalkDirs::options().open(dir).unwrap();
         let parts = walk.run_parallel(2, |worker| {
@@ -116,9 +107,7 @@ const READERS: [(&str, Asks, Reader); 15] = [
     }),
     ("walk, sorted", Asks::Late, |dir, queries| walk(sorted(), dir, queries)),
     ("Listing", Asks::Late, |dir, queries| listing(Listing::new(), dir, queries)),
-    ("walk_dirs, read_into", Asks::Late, |dir, queries| {
-        walk_dirs(Some(Listing::new()), dir, queries)
-    }),
+    ("walk_dirs, read_into", Asks::Late, |dir, queries| walk_dirs(Some(Listing::new()), dir, queries)),
 ];
 
 /// No entry takes a request of its own if entries are queried while their directory is read.
