@@ -19,10 +19,11 @@
 //!   else; `recipes`: the programs of `src/recipes.md`.
 //!
 //! No module imports another. What they share is in `support`, which all test binaries share: it
-//! skips tests, runs a part of a test in another process, shows system calls, finds
-//! the examples, makes and removes trees, and keeps the result of one reading. It also has the model
-//! of both walks (`support::visits`) and their caller (`support::requests`). A test that mounts,
-//! injects faults or needs a hostile file system belongs in `tests/kernel`.
+//! skips tests, runs a part of a test in another process, shows system calls, finds the examples,
+//! makes and removes trees, and keeps the result of one reading. It also has the model of both walks
+//! (`support::visits`) and their caller (`support::requests`), whose seeds the tests choose. Most
+//! tests import `support::prelude`. A test that mounts, injects faults or needs a hostile file
+//! system belongs in `tests/kernel`.
 
 mod budgets;
 mod clone_panics;
