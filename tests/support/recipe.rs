@@ -55,9 +55,17 @@ static BUILT: LazyLock<String> = LazyLock::new(|| {
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipes");
     fs::create_dir_all(dir.join("src")).unwrap();
-    fs::copy(Path::new(project).join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
-    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
-    fs::write(dir.join("src/main.rs"), source).unwrap();
+    let lock = fs::read_to_string(Path::new(project).join("Cargo.lock")).unwrap();
+    let files = [("Cargo.lock", lock), ("Cargo.toml", manifest), ("src/main.rs", source)];
+    for (file, text) in files {
+        if fs::read_to_string(dir.join(file)).is_ok_and(|old| old == text) {
+            continue;
+        }
+        // Another test process may be compiling the same files, which are never empty meanwhile.
+        let written = dir.join(format!("{}.{}", file.replace('/', "."), std::process::id()));
+        fs::write(&written, &text).unwrap();
+        fs::rename(written, dir.join(file)).unwrap();
+    }
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--offline"]).current_dir(dir);
     executables(&mut cargo).remove(0)
