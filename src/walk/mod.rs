@@ -759,14 +759,14 @@ impl WalkOptions {
         /// for a root that you pass to [`from_fd`](Self::from_fd), and where a server sets the
         /// access times, nothing changes.
         no_atime,
-        /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it.
-        /// The default is `false`.
-        ///
         /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this
-        /// it pays one for a thousand. These servers can send metadata together with the names, but
-        /// the kernel asks for it only while it sees entries queried before the next names are
-        /// read. In the kernel's order your own queries are in time. A walk that sorts or [reads
-        /// ahead](Self::read_ahead) has read all names by the time you ask.
+        /// it pays one for a thousand.
+        ///
+        /// Such a server can send metadata together with the names, but the kernel asks for it only
+        /// while it sees entries queried before the next names are read. In its own order your
+        /// queries are in time. A walk that sorts or [reads ahead](Self::read_ahead) has read all
+        /// names by the time you ask. With `true`, the walk itself queries each entry as soon as it
+        /// has listed it. The default is `false`.
         ///
         /// ```
         /// use lendir::{Order, Walk};
