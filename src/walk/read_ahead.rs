@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! list   the directories that come next, in the order of the walk
-//!        share/doc   share/doc/apt   share/doc/bash   share/doc/{curl, dash}   share/{icons, man}
-//!        done        done            begun            pending                  pending
+//!        share/doc   share/doc/apt   share/doc/bash   share/doc/curl   share/icons   share/man
+//!        done        done            begun            pending          pending       pending
 //! ```
 //!
 //! A helper thread takes the first pending directory, opens and reads it, and inserts its
@@ -117,11 +117,11 @@ struct State {
     idle_count: usize,
 }
 
-/// Some siblings that are pending, or one directory that is begun or done.
+/// A directory in the list.
 struct Item {
     parent: Arc<AheadDir>,
-    /// The indices of the directories among the children of `parent`.
-    range: Range<usize>,
+    /// The index of the directory among the children of `parent`.
+    index: usize,
     progress: Progress,
 }
 
@@ -245,15 +245,8 @@ impl Drop for ReadAhead {
 }
 
 impl Item {
-    /// Returns the children of `parent`, if there are any.
-    fn pending(parent: Arc<AheadDir>) -> Option<Self> {
-        let range = 0..parent.children.len();
-        (!range.is_empty()).then_some(Self { parent, range, progress: Progress::Pending })
-    }
-
-    /// Returns the place of its first directory.
     fn place(&self) -> Place {
-        self.parent.children[self.range.start].place
+        self.parent.children[self.index].place
     }
 }
 
@@ -313,21 +306,28 @@ impl State {
 
     /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
-        let passed = |item: &Item| Some(item.place()).filter(|passed| *passed > place);
-        while let Some(passed) = self.list.front().and_then(passed) {
-            self.remove(passed);
+        while self.list.front().is_some_and(|item| item.place() > place) {
+            self.list.pop_front();
         }
     }
 
     /// Removes the directory at `place` if it is the first in the list. Returns it if it was read.
     fn remove(&mut self, place: Place) -> Option<AheadRead> {
-        let item = self.list.front_mut().filter(|item| item.place() == place)?;
-        item.range.start += 1;
-        if !item.range.is_empty() {
-            return None;
-        }
+        self.list.front().filter(|item| item.place() == place)?;
         let item = self.list.pop_front()?;
         if let Progress::Done(read) = item.progress { read } else { None }
+    }
+
+    /// Inserts the children of `parent` at `at`, as pending. If memory is refused, the walk reads
+    /// them itself.
+    fn insert_children(&mut self, at: usize, parent: &Arc<AheadDir>) {
+        let count = parent.children.len();
+        if self.list.try_reserve(count).is_ok() {
+            for index in (0..count).rev() {
+                let parent = Arc::clone(parent);
+                self.list.insert(at, Item { parent, index, progress: Progress::Pending });
+            }
+        }
     }
 
     /// Makes the last directory that was read pending again, to close its descriptor, but none of
@@ -349,13 +349,12 @@ impl State {
     /// Notes that the directory of `begun` was read, unless the walk has passed it.
     fn finish(&mut self, begun: &Item, read: Option<AheadRead>) {
         let is_it =
-            |item: &Item| Arc::ptr_eq(&item.parent, &begun.parent) && item.range == begun.range;
+            |item: &Item| Arc::ptr_eq(&item.parent, &begun.parent) && item.index == begun.index;
         let Some(index) = self.list.iter().position(is_it) else { return };
-        let below = read.as_ref().and_then(|read| Item::pending(Arc::clone(&read.dir)));
-        self.list[index].progress = Progress::Done(read);
-        if let Some(below) = below {
-            self.list.insert(index + 1, below);
+        if let Some(read) = &read {
+            self.insert_children(index + 1, &read.dir);
         }
+        self.list[index].progress = Progress::Done(read);
     }
 }
 
@@ -470,24 +469,15 @@ impl Shared {
         let index = state.first_pending().filter(|_| state.budget > 0)?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
-        let (parent, start) = (Arc::clone(&item.parent), item.range.start);
-        let begun = || Item {
-            parent: Arc::clone(&parent),
-            range: start..start + 1,
-            progress: Progress::Begun,
-        };
-        item.range.start += 1;
-        if item.range.is_empty() {
-            state.list.remove(index);
-        }
-        state.list.insert(index, begun());
-        Some((begun(), token))
+        item.progress = Progress::Begun;
+        let (parent, index) = (Arc::clone(&item.parent), item.index);
+        Some((Item { parent, index, progress: Progress::Begun }, token))
     }
 
     /// Opens and reads the directory of `begun`. `token` counts the descriptor.
     fn read(&self, listing: &mut Listing, begun: &Item, token: Arc<()>) -> Option<AheadRead> {
         let AheadDir { fd, mount, children, .. } = &*begun.parent;
-        let AheadChild { name, place } = &children[begun.range.start];
+        let AheadChild { name, place } = &children[begun.index];
         let found = raw_open::below_on_mount(fd.as_fd(), name, self.options.options.flags);
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
@@ -518,15 +508,11 @@ impl Shared {
         if remaining.is_listed || state.budget == 0 || range.is_empty() {
             return;
         }
-        let is_below = |item: &&Item| item.place().depth > depth;
-        let index = state.list.iter().take_while(is_below).count();
-        let Some(token) = self.reserve_descriptor(state, index) else { return };
+        let Some(token) = self.reserve_descriptor(state, 0) else { return };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
         let children = AheadChild::among(listing, range, depth).unwrap_or_default();
         let parent = AheadDir { fd, mount: *mount, _token: token, children };
-        if let Some(siblings) = Item::pending(Arc::new(parent)) {
-            state.list.insert(index, siblings);
-        }
+        state.insert_children(0, &Arc::new(parent)); // nothing below a sibling is in the list
         cursor.stack.top_mut().remaining.is_listed = true;
     }
 }
@@ -559,7 +545,7 @@ mod tests {
     /// A directory in one of its own.
     fn item(ahead: &ReadAhead, depth: usize, following_count: usize, progress: Progress) -> Item {
         let parent = Arc::new(dir(ahead, depth, following_count));
-        Item { progress, ..Item::pending(parent).unwrap() }
+        Item { parent, index: 0, progress }
     }
 
     fn done(ahead: &ReadAhead) -> Progress {
@@ -696,9 +682,9 @@ mod tests {
             let fd = crate::open(made.path()).unwrap();
             let parent = Arc::new(AheadDir { fd, ..dir(&ahead, 1, 0) });
             let token = Arc::clone(&ahead.shared.open_token);
-            let begun = Item { parent, range: 0..1, progress: Progress::Begun };
+            let begun = Item { parent, index: 0, progress: Progress::Begun };
             let read = ahead.shared.read(&mut Listing::new(), &begun, token).unwrap();
-            let below = Item::pending(read.dir).map(|below| below.place().depth);
+            let below = read.dir.children.first().map(|below| below.place.depth);
             assert_eq!(below, below_depth, "to depth {max_depth}");
         }
     }
