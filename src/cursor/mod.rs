@@ -129,7 +129,7 @@ impl<T: Work> Cursor<T> {
         state: EntryState,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Error> {
-        self.stack.close_excess();
+        self.stack.close_excess(&self.options);
         self.reserve().map_err(|errno| self.error_of(errno.into()))?;
         match self.try_open(state, name) {
             Ok(found) if self.links.is_empty() => Ok(Some(found)),
@@ -186,7 +186,8 @@ impl<T: Work> Cursor<T> {
     /// another error, or if no descriptor can be closed.
     #[cold]
     pub(crate) fn close_some(&mut self, errno: Errno) -> bool {
-        raw_open::lacks_descriptor(errno) && (self.free_ahead() || self.stack.lower_limit(true))
+        raw_open::lacks_descriptor(errno)
+            && (self.free_ahead() || self.stack.lower_limit(&self.options, true))
     }
 
     /// Closes descriptors that do not belong to a level. Returns `false` if there are none.
@@ -282,7 +283,7 @@ impl<T: Work> Cursor<T> {
     #[inline(always)]
     fn leave_spare(&mut self) {
         if self.spare.is_taken_by(self.stack.top().dir()) {
-            let _ = self.free_ahead() || self.stack.lower_limit(false);
+            let _ = self.free_ahead() || self.stack.lower_limit(&self.options, false);
         }
     }
 

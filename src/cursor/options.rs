@@ -1,6 +1,7 @@
 //! `Options`: the options that both walks have, and the methods that set them.
 
 use super::entry_state::EntryState;
+use crate::listing::{Listing, Order};
 use rustix::fs::OFlags;
 
 /// The fewest descriptors with which a walk works: one for the root, one for the current directory,
@@ -37,6 +38,13 @@ impl Options {
     #[inline(always)]
     pub(crate) fn enters_below(&self, depth: usize) -> bool {
         depth + 1 < self.max_depth
+    }
+
+    /// Creates a listing that queries its entries as these options say.
+    pub(crate) fn listing(&self, order: Order) -> Listing {
+        let mut listing = Listing::with_order(order);
+        (listing.has_metadata, listing.is_on_one_mount) = (self.metadata, self.same_mount);
+        listing
     }
 }
 

@@ -15,6 +15,7 @@
 //! this thread in the same way.
 
 use super::identity::Identity;
+use super::options::Options;
 use super::path::{PathBounds, TreePath};
 use super::spare::SPARE_COUNT;
 use crate::allocate::try_collect;
@@ -136,7 +137,7 @@ impl<T> Level<T> {
 /// The work that remains at a level.
 pub(crate) trait Work {
     /// Does what needs the level's descriptor, which is about to be closed.
-    fn before_close(&mut self, _dir: BorrowedFd<'_>, _mount: Mount) {}
+    fn before_close(&mut self, _dir: BorrowedFd<'_>, _mount: Mount, _options: &Options) {}
 
     /// Returns how to reach a bottom level that is closed.
     fn path_by_names(&self) -> Result<PathByNames<'_>, Errno> {
@@ -182,9 +183,9 @@ impl<T: Work> Stack<T> {
 
     /// Closes a level if no other one may be open, because a directory is about to be opened.
     #[inline]
-    pub(crate) fn close_excess(&mut self) {
+    pub(crate) fn close_excess(&mut self, options: &Options) {
         if self.open_count() >= self.limit {
-            self.close_shallowest();
+            self.close_shallowest(options);
         }
     }
 
@@ -192,12 +193,12 @@ impl<T: Work> Stack<T> {
     /// level, or few remain. Leaves half of those that are open to the program, but not more than
     /// [`SPARE_COUNT`]. Returns `false` if no level can be closed.
     #[cold]
-    pub(super) fn lower_limit(&mut self, needs_another: bool) -> bool {
+    pub(super) fn lower_limit(&mut self, options: &Options, needs_another: bool) -> bool {
         let open_count = self.open_count();
         let spare_count = usize::from(SPARE_COUNT).min(open_count.div_ceil(2));
         self.limit = self.limit.min((open_count - spare_count).max(LEAST_OPEN));
         let least_count = self.limit - usize::from(needs_another);
-        while self.open_count() > least_count && self.close_shallowest() {}
+        while self.open_count() > least_count && self.close_shallowest(options) {}
         self.open_count() < open_count
     }
 
@@ -210,14 +211,14 @@ impl<T: Work> Stack<T> {
     /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is
     /// none.
     #[cold]
-    fn close_shallowest(&mut self) -> bool {
+    fn close_shallowest(&mut self, options: &Options) -> bool {
         // The identity first: it needs the descriptor. An error of `statx` is reported when the
         // level is reopened.
         let Some(index) = self.shallowest_open_index() else { return false };
         let ClosedLevel { identity, .. } = self.levels[index].closed();
         let Level { state, mount, remaining, .. } = &mut self.levels[index];
         if let LevelState::Open(dir) = mem::replace(state, LevelState::Closed(identity)) {
-            remaining.before_close(dir.as_fd(), *mount);
+            remaining.before_close(dir.as_fd(), *mount, options);
         }
         self.closed_end_index = index + 1;
         true

@@ -182,7 +182,7 @@ enum Rest {
     #[default]
     Nothing,
     /// Entries that were not read. The next batch has about so many bytes.
-    Unread { batch: usize, has_metadata: bool, is_on_one_mount: bool },
+    Unread { batch: usize },
     /// Entries that were read before the level was closed.
     Kept(Box<[Listing; 1]>),
     /// The error that ended reading.
@@ -193,10 +193,7 @@ impl Rest {
     /// Returns the rest after what was read into `listing`. The next batch has about `batch` bytes.
     fn after(listing: &Listing, batch: usize) -> Self {
         match listing.phase {
-            phase if phase.is_reading() => {
-                let Listing { has_metadata, is_on_one_mount, .. } = *listing;
-                Self::Unread { batch, has_metadata, is_on_one_mount }
-            }
+            phase if phase.is_reading() => Self::Unread { batch },
             Phase::Failed(errno) => Self::Error(errno),
             _ => Self::Nothing,
         }
@@ -222,10 +219,9 @@ impl Remaining {
 
 impl Work for Remaining {
     /// Reads the entries that were not read, which a closed level cannot.
-    fn before_close(&mut self, dir: BorrowedFd<'_>, mount: Mount) {
-        if let Rest::Unread { has_metadata, is_on_one_mount, .. } = self.rest {
-            let mut listing = Listing::with_order(Order::Unsorted);
-            (listing.has_metadata, listing.is_on_one_mount) = (has_metadata, is_on_one_mount);
+    fn before_close(&mut self, dir: BorrowedFd<'_>, mount: Mount, options: &Options) {
+        if let Rest::Unread { .. } = self.rest {
+            let mut listing = options.listing(Order::Unsorted);
             listing.fill(Source::whole(dir, mount, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
@@ -419,7 +415,7 @@ impl Walk {
                 listing.append(remaining.end, &kept[0]);
                 remaining.rest = Rest::after(listing, 0);
             }
-            Rest::Unread { batch, .. } => {
+            Rest::Unread { batch } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
                 if batch > FIRST_BATCH {
                     listing.keep_last(above);
@@ -461,7 +457,7 @@ impl Walk {
     #[inline(never)]
     fn enter_ahead(&mut self, state: EntryState) -> Result<bool, Error> {
         let Self { cursor, listing, ahead: Some(ahead), .. } = self else { return Ok(false) };
-        cursor.stack.close_excess();
+        cursor.stack.close_excess(&cursor.options);
         let taken = ahead.take(cursor, listing, state.can_be_directory());
         let Some((found, content)) = taken else { return Ok(false) };
         cursor.prepare(found.dir.as_fd())?;
@@ -937,17 +933,10 @@ impl WalkOptions {
     }
 
     /// Returns an empty listing of this order.
-    fn listing(&self) -> Listing {
-        let mut listing = Listing::with_order(self.order);
-        listing.has_metadata = self.options.metadata;
-        listing.is_on_one_mount = self.options.same_mount;
-        listing
-    }
-
     fn begin(self, roots: Roots, path: &Path) -> Walk {
         let mut cursor = Cursor::new(self.options);
         cursor.begin(roots, path);
-        let listing = self.listing();
+        let listing = self.options.listing(self.order);
         let ahead = (self.read_ahead > 0).then(|| ReadAhead::new(self));
         cursor.free_descriptor = ahead.as_ref().map(ReadAhead::free_descriptor);
         Walk { cursor, listing, state: None, updates: EntryUpdates::default(), ahead }

@@ -439,7 +439,8 @@ impl Shared {
     /// Reads directories ahead until reading ahead ends.
     fn work(shared: &Arc<Self>) {
         let is_over = Arc::clone(&shared.is_over);
-        let mut listing = shared.options.listing().with_limit(MAX_BYTES, is_over);
+        let WalkOptions { options, order, .. } = &shared.options;
+        let mut listing = options.listing(*order).with_limit(MAX_BYTES, is_over);
         listing.is_on_one_mount = true; // the caller may skip what it waits for
         let mut state = shared.lock();
         while !shared.is_over.load(Relaxed) {

@@ -12,6 +12,7 @@
 use super::dir_entry::DirEntry;
 use super::subdirs::Subdirs;
 use crate::cursor::entry_state::EntryUpdates;
+use crate::cursor::options::Options;
 use crate::error::Error;
 use crate::listing::{Listing, MAX_STREAM_BATCH, Order, Source};
 use crate::open::{open_again, rewind};
@@ -35,28 +36,20 @@ pub(crate) struct Batch {
     /// The updates of the entry that was passed last.
     pub(crate) updates: EntryUpdates,
     /// The number of bytes that a batch takes.
-    capacity: usize,
+    pub(crate) capacity: usize,
 }
 
 impl Batch {
     /// Creates a batch of so many bytes of records, but at least and at most those of a [`Buffer`].
     /// It allocates nothing before it reads.
-    pub(crate) fn with_capacity(bytes: usize, has_metadata: bool, is_on_one_mount: bool) -> Self {
-        let mut listing = Listing::with_order(Order::Unsorted);
-        (listing.has_metadata, listing.is_on_one_mount) = (has_metadata, is_on_one_mount);
+    pub(crate) fn with_capacity(bytes: usize, options: &Options) -> Self {
         Self {
-            listing,
+            listing: options.listing(Order::Unsorted),
             next: 0,
             noted_end: 0,
             updates: EntryUpdates::default(),
             capacity: Buffer::clamp(bytes),
         }
-    }
-
-    /// Creates an empty batch of the same size.
-    pub(crate) fn another(&self) -> Self {
-        let Listing { has_metadata, is_on_one_mount, .. } = self.listing;
-        Self::with_capacity(self.capacity, has_metadata, is_on_one_mount)
     }
 
     /// Begins a directory in this phase.

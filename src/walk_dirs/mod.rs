@@ -35,7 +35,6 @@ use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
-use batch::Batch;
 use part::Part;
 use std::path::Path;
 
@@ -462,9 +461,7 @@ impl<S> WalkDirsOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &Path) -> WalkDirs<S> {
-        let Options { metadata, same_mount, .. } = self.options;
-        let batch = Batch::with_capacity(self.buffer_capacity, metadata, same_mount);
-        let mut part = Part::new(self.options, self.state, batch);
+        let mut part = Part::new(self.options, self.state, self.buffer_capacity);
         part.cursor.begin(roots, path);
         WalkDirs { part }
     }

@@ -89,8 +89,9 @@ impl<S> LevelWork<S> {
 
 impl<S> Part<S> {
     /// Creates a part without roots and levels.
-    pub(crate) fn new(options: Options, root_state: S, batch: Batch) -> Self {
+    pub(crate) fn new(options: Options, root_state: S, buffer_capacity: usize) -> Self {
         let subdirs = Subdirs::new(options.request);
+        let batch = Batch::with_capacity(buffer_capacity, &options);
         Self { cursor: Cursor::new(options), subdirs, batch, root_state }
     }
 

@@ -44,7 +44,7 @@ impl<S: Clone> Part<S> {
         if !self.cursor.roots.is_empty() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
             if let Some(roots) = self.cursor.roots.split_off(threads, shallowest.is_some()) {
-                let mut part = Self::new(self.cursor.options, root_state, self.batch.another());
+                let mut part = Self::new(self.cursor.options, root_state, self.batch.capacity);
                 part.cursor.roots = roots;
                 return Some(part);
             }
@@ -100,7 +100,7 @@ impl<S: Clone> Part<S> {
         // Last: if `clone` panics, nothing is lost.
         self.cursor.stack.levels[index].remaining.next_start = end;
         let mut part =
-            Self { cursor, ..Self::new(self.cursor.options, root_state, self.batch.another()) };
+            Self { cursor, ..Self::new(self.cursor.options, root_state, self.batch.capacity) };
         part.subdirs.pending = pending;
         Some(part)
     }
