@@ -24,13 +24,13 @@ pub(crate) struct EntryState(pub(crate) u8);
 
 impl EntryState {
     pub(crate) const DIRECTORY: Self = Self(1);
-    const LINK: Self = Self(1 << 1);
+    pub(crate) const LINK: Self = Self(1 << 1);
     pub(crate) const UNKNOWN: Self = Self(Self::DIRECTORY.0 | Self::LINK.0);
     /// The caller wants the entry to be entered even if it is a symbolic link.
     pub(crate) const FOLLOWED: Self = Self(1 << 2);
     pub(crate) const SKIPPED: Self = Self(1 << 3);
     /// The caller has passed the name, so whatever prevents the walk from entering it is an error.
-    const NAMED: Self = Self(1 << 4);
+    pub(crate) const NAMED: Self = Self(1 << 4);
     pub(crate) const NAMED_DIRECTORY: Self = Self(Self::DIRECTORY.0 | Self::NAMED.0);
     pub(crate) const NAMED_FOLLOWED: Self =
         Self(Self::UNKNOWN.0 | Self::FOLLOWED.0 | Self::NAMED.0);
@@ -51,8 +51,9 @@ impl EntryState {
         }
     }
 
+    /// Returns `true` if one of these bits is set.
     #[inline]
-    fn has(self, bits: Self) -> bool {
+    pub(crate) fn has(self, bits: Self) -> bool {
         self.0 & bits.0 != 0
     }
 
@@ -61,19 +62,15 @@ impl EntryState {
         self.has(Self::DIRECTORY)
     }
 
-    pub(crate) fn can_be_link(self) -> bool {
-        self.has(Self::LINK)
-    }
-
     /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
     #[inline]
     pub(crate) fn is_followed(self) -> bool {
-        self.can_be_link() && self.has(Self::FOLLOWED)
+        self.has(Self::LINK) && self.has(Self::FOLLOWED)
     }
 
     #[inline]
     pub(crate) fn is_unknown(self) -> bool {
-        self.can_be_directory() && self.can_be_link()
+        self.can_be_directory() && self.has(Self::LINK)
     }
 
     /// Returns the state after the type was asked for, if it is not known and matters. If the query
@@ -105,15 +102,6 @@ impl EntryState {
     /// Returns `true` if the entry is a root that is not skipped.
     pub(crate) fn is_entered_root(self) -> bool {
         self.has(Self::ROOT) && !self.has(Self::SKIPPED)
-    }
-
-    /// Returns `true` if the caller wants a link to be followed.
-    pub(crate) fn has_follow_request(self) -> bool {
-        self.has(Self::FOLLOWED)
-    }
-
-    pub(crate) fn is_named(self) -> bool {
-        self.has(Self::NAMED)
     }
 
     /// Returns `true` if the walk tries to enter the entry.

@@ -211,13 +211,13 @@ impl<T: Work> Cursor<T> {
             // with `EXDEV`, unlike the lookup of a server.
             Err(Errno::XDEV)
                 if options.same_mount
-                    && !state.is_named()
+                    && !state.has(EntryState::NAMED)
                     && query_type(top.dir(), name) != Err(Errno::XDEV) =>
             {
                 return Ok(None);
             }
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
-            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.has(EntryState::LINK) => {
                 return Ok(None);
             } // the name is not a directory, or is gone
             examined => {
@@ -228,7 +228,7 @@ impl<T: Work> Cursor<T> {
         }
         match opener.follow(top.dir(), top.mount, name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // the target is a file, or gone
-            Err(Errno::XDEV) if options.same_mount && !state.is_named() => Ok(None),
+            Err(Errno::XDEV) if options.same_mount && !state.has(EntryState::NAMED) => Ok(None),
             followed => {
                 let target = followed?;
                 links.follow(top.dir(), top.bounds.depth, target.dir.as_fd())?;

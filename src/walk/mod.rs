@@ -441,7 +441,7 @@ impl Walk {
         let top = cursor.stack.top();
         let entry = listing.get(top.remaining.next - 1).expect("BUG: no entry was yielded");
         let (mut state, name) = (state, entry.name_cstr());
-        if state.can_be_link() {
+        if state.has(EntryState::LINK) {
             state = state.with_request(cursor.options.request).resolve(top.dir(), name);
             if !state.is_entered() {
                 return Ok(());
@@ -583,7 +583,7 @@ impl Walk {
         let entry = listing.get(0).expect("BUG: no root was yielded");
         let Options { flags, follow_root_links, .. } = cursor.options;
         let (is_link, follows) =
-            (file_type.is_symlink(), follow_root_links || state.has_follow_request());
+            (file_type.is_symlink(), follow_root_links || state.has(EntryState::FOLLOWED));
         let found = loop {
             if is_link && !follows {
                 return Ok(());
