@@ -17,9 +17,9 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::{fmt, io};
 
 /// An open directory of a [`WalkDirs`](crate::WalkDirs), which yields its entries like
 /// [`Entries`](crate::Entries), until the next call to [`WalkDirs::next`](crate::WalkDirs::next).
@@ -442,12 +442,5 @@ impl<'a, S> Dir<'a, S> {
     }
 }
 
-impl<S> fmt::Debug for Dir<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dir")
-            .field("path", &self.path())
-            .field("depth", &self.depth())
-            .field("is_second_visit", &self.is_second_visit())
-            .finish_non_exhaustive()
-    }
-}
+debug!([S] Dir<'_, S>, |dir|
+    path: dir.path(), depth: dir.depth(), is_second_visit: dir.is_second_visit());
