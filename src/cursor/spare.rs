@@ -51,16 +51,12 @@ impl Spare {
 /// Returns the number of threads, at most `threads`, and of directories that each may hold open, at
 /// most `max_open`, if the process may open few files. `fd` has the lowest number that was free.
 pub(crate) fn divide(fd: BorrowedFd<'_>, threads: usize, max_open: usize) -> Option<[usize; 2]> {
-    let is_free = |number: RawFd| fcntl_dupfd_cloexec(fd, number).is_ok();
-    if is_free(FEW - 1) {
+    let is_free = |number: &RawFd| fcntl_dupfd_cloexec(fd, *number).is_ok();
+    if is_free(&(FEW - 1)) {
         return None;
     }
-    let mut limits = fd.as_raw_fd()..FEW;
-    while limits.len() > 1 {
-        let middle = limits.start + (limits.end - limits.start) / 2;
-        if is_free(middle) { limits.start = middle } else { limits.end = middle }
-    }
-    let count = limits.start - fd.as_raw_fd() - RawFd::from(SPARE_COUNT);
+    let last = (fd.as_raw_fd()..FEW).rfind(is_free).unwrap_or(fd.as_raw_fd());
+    let count = last - fd.as_raw_fd() - RawFd::from(SPARE_COUNT);
     let count = usize::try_from(count).unwrap_or(0);
     let threads = threads.min(count / MIN_OPEN).max(1);
     Some([threads, max_open.min(count / threads).max(MIN_OPEN)])
