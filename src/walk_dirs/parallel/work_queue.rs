@@ -82,9 +82,7 @@ impl<W> WorkQueue<W> {
     }
 
     fn push(&self, part: W) {
-        let mut state = self.lock();
-        state.parts.push(part);
-        self.update_wanted(&state);
+        self.change(|state| state.parts.push(part));
         self.changed.notify_one();
     }
 
@@ -138,35 +136,28 @@ impl<W> WorkQueue<W> {
     /// Allows so many more threads to be started, each of which may hold `max_open` directories.
     pub(crate) fn restrict(&self, threads: usize, max_open: usize) {
         self.max_open.store(max_open, Relaxed);
-        let mut state = self.lock();
-        state.unstarted = state.unstarted.min(threads);
-        self.update_wanted(&state);
+        self.change(|state| state.unstarted = state.unstarted.min(threads));
     }
 
     /// Allows so many more threads to be started, unless descriptors are few.
     pub(crate) fn add_threads(&self, threads: usize) {
-        if self.max_open() < usize::MAX {
-            return;
+        if self.max_open() == usize::MAX {
+            self.change(|state| state.unstarted += threads);
         }
-        let mut state = self.lock();
-        state.unstarted += threads;
-        self.update_wanted(&state);
     }
 
     /// A thread could not be started. No other one is started.
     pub(crate) fn start_failed(&self) {
-        let mut state = self.lock();
-        state.idle -= 1;
-        state.starting -= 1;
-        state.unstarted = 0;
-        self.update_wanted(&state);
+        self.change(|state| {
+            state.idle -= 1;
+            state.starting -= 1;
+            state.unstarted = 0;
+        });
     }
 
     /// Removes a thread that no longer takes part.
     pub(crate) fn leave(&self) {
-        let mut state = self.lock();
-        state.busy -= 1;
-        self.update_wanted(&state);
+        self.change(|state| state.busy -= 1);
     }
 
     /// Ends the walk for all threads. The parts that no thread has popped are dropped with the
@@ -175,6 +166,13 @@ impl<W> WorkQueue<W> {
         let mut state = self.lock();
         state.unstarted = 0;
         self.end();
+    }
+
+    /// Changes the state under the lock.
+    fn change(&self, change: impl FnOnce(&mut State<W>)) {
+        let mut state = self.lock();
+        change(&mut state);
+        self.update_wanted(&state);
     }
 
     /// Updates the number that busy threads look at. Call this after each change.
