@@ -112,16 +112,14 @@ impl<T> Level<T> {
         self.open_dir().expect("BUG: the level is not open")
     }
 
-    /// Returns the directory of an open level, and what remains to do there. `path` is the path of
-    /// this level or of one below it.
+    /// Returns the directory of an open level, its mount, and what remains to do there. `path` is
+    /// the path of this level or of one below it.
     #[inline]
-    pub(crate) fn directory_and_remaining<'a>(
-        &'a mut self,
-        path: &'a TreePath,
-    ) -> (Directory<'a>, &'a mut T) {
+    pub(crate) fn parts<'a>(&'a mut self, path: &'a TreePath) -> (Directory<'a>, Mount, &'a mut T) {
         let fd = self.state.open_dir().expect("BUG: the level is not open");
         let PathBounds { depth, path_end, .. } = self.bounds;
-        (Directory { fd, path: path.prefix(path_end), depth }, &mut self.remaining)
+        let directory = Directory { fd, path: path.prefix(path_end), depth };
+        (directory, self.mount, &mut self.remaining)
     }
 
     /// Returns the level as it is known once it is closed. A lost level has no identity.

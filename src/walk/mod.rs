@@ -344,8 +344,7 @@ impl Walk {
     #[inline(always)]
     fn entry(&mut self) -> WalkEntry<'_> {
         let Self { cursor: Cursor { stack, path, .. }, listing, state, updates, .. } = self;
-        let (directory, Remaining { next, end, .. }) =
-            stack.top_mut().directory_and_remaining(path);
+        let (directory, _, Remaining { next, end, .. }) = stack.top_mut().parts(path);
         let record = listing.get(*next - 1).expect("BUG: no entry was yielded").record();
         let queried = state.map(|_| &updates.queried);
         let entry = Entry { record, directory, queried };
@@ -406,8 +405,7 @@ impl Walk {
     fn read_rest(&mut self) -> Result<(), Error> {
         let Self { cursor, listing, .. } = self;
         let above = end_above(&cursor.stack.levels);
-        let mount = cursor.stack.top().mount;
-        let (directory, remaining) = cursor.stack.top_mut().directory_and_remaining(&cursor.path);
+        let (directory, mount, remaining) = cursor.stack.top_mut().parts(&cursor.path);
         match mem::take(&mut remaining.rest) {
             Rest::Nothing => return Ok(()),
             Rest::Error(errno) => return Err(directory.error(errno)),
@@ -488,12 +486,10 @@ impl Walk {
     fn read(&mut self, content: Option<&Listing>) -> Result<(), Error> {
         let Self { cursor, listing, ahead, .. } = self;
         let above = end_above(&cursor.stack.levels);
-        let top = cursor.stack.top_mut();
-        let (depth, mount) = (top.bounds.depth, top.mount);
-        let (directory, remaining) = top.directory_and_remaining(&cursor.path);
+        let (directory, mount, remaining) = cursor.stack.top_mut().parts(&cursor.path);
         let (next, is_listed) = (above.entries, content.is_some());
         *remaining = Remaining { next, end: above, is_listed, rest: Rest::Nothing };
-        if depth >= cursor.options.max_depth {
+        if directory.depth >= cursor.options.max_depth {
             return Ok(());
         }
         if let Some(errno) = cursor.unreadable {
@@ -509,7 +505,7 @@ impl Walk {
                 listing.phase = Phase::Ended; // the rest has the error
             }
             None => {
-                let enters = cursor.options.enters_below(depth);
+                let enters = cursor.options.enters_below(directory.depth);
                 listing.read_behind(above, Source::whole(directory.fd, mount, enters));
             }
         }

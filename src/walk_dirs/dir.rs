@@ -77,8 +77,7 @@ impl<'a, S> Dir<'a, S> {
         let phase = unreadable.map_or(Phase::Fresh, Phase::Failed);
         batch.begin(if has_entries { phase } else { Phase::Empty });
         subdirs.begin(is_second_visit || !options.enters_below(bounds.depth));
-        let mount = top.mount;
-        let (directory, LevelWork { state, .. }) = top.directory_and_remaining(path);
+        let (directory, mount, LevelWork { state, .. }) = top.parts(path);
         Self {
             batch,
             directory,

@@ -124,8 +124,7 @@ impl<S> Part<S> {
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         let Self { cursor, subdirs, batch, .. } = self;
         let Some(top) = cursor.stack.levels.last_mut() else { return Ok(()) };
-        let mount = top.mount;
-        let (directory, _) = top.directory_and_remaining(&cursor.path);
+        let (directory, mount, _) = top.parts(&cursor.path);
         while subdirs.needs_rest() && batch.advance(directory, mount, subdirs)? {}
         batch.note(directory.fd, subdirs);
         Ok(())
