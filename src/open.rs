@@ -14,6 +14,10 @@ use std::path::Path;
 /// The flags with which a directory is opened for reading.
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// The flags that open a directory itself. The kernel refuses a symbolic link with `ENOTDIR`, and
+/// an old kernel with `ELOOP`.
+pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
+
 /// Opens the directory `path` for reading.
 ///
 /// ```
@@ -81,7 +85,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 #[doc(alias("cap_std", "toctou"))]
 #[inline]
 pub fn openat(dirfd: impl AsFd, name: impl AsRef<[u8]>) -> Result<OwnedFd, Error> {
-    open_path(dirfd.as_fd(), name.as_ref(), DIRECTORY.union(OFlags::NOFOLLOW))
+    open_path(dirfd.as_fd(), name.as_ref(), NOFOLLOW)
 }
 
 fn open_path(dirfd: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Error> {
@@ -97,7 +101,7 @@ pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
 /// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
 /// only, calls `open` without it.
 #[inline]
-pub(crate) fn open_with(
+fn open_with(
     flags: OFlags,
     open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
 ) -> Result<OwnedFd, Errno> {
@@ -115,16 +119,28 @@ pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<Owne
     open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
-/// Opens `name` in `dir` with `O_PATH`, whatever it is, unless something is mounted there. Nothing
-/// that is mounted is asked for anything. The filters of Android kill a process for `openat2`.
+/// Opens `name` in `dir` like [`at`], but for `*at` calls and `..` only. This needs no permission to
+/// read the directory.
+pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    at(dir, name, flags.union(OFlags::PATH))
+}
+
+/// Opens `name` in `dir` by `openat2`. Returns `EXDEV` for a mount point, which is asked for
+/// nothing, and `ENOSYS` before Linux 5.6.
+#[inline]
+pub(crate) fn on_mount(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::NO_XDEV;
+    open_with(flags, |flags| rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve))
+}
+
+/// Opens `name` in `dir` with `O_PATH` like [`on_mount`], whatever it is. The filters of Android
+/// kill a process for `openat2`.
 #[cold]
 pub(crate) fn path_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     if cfg!(target_os = "android") {
         return Err(Errno::NOSYS);
     }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_XDEV;
-    retry_on_intr(|| rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve))
+    on_mount(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)
 }
 
 /// Lets the next reading of `dir` begin at the beginning, unless its server ignores that.

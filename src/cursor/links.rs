@@ -1,8 +1,8 @@
 //! `Links`: the symbolic links that the walk has followed on its path, and which of them lead back.
 
 use super::identity::{FileId, Identity};
-use super::raw_open;
 use crate::allocate::{try_collect, try_push};
+use crate::open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
@@ -119,7 +119,7 @@ impl Links {
             }
             try_push(&mut found, ancestor)?;
             if depth > end {
-                opened = Some(raw_open::path_at(current, c"..", raw_open::DIRECTORY)?);
+                opened = Some(open::path_at(current, c"..", open::DIRECTORY)?);
             }
         }
         self.ancestors.try_reserve(found.len()).map_err(|_| Errno::NOMEM)?;

@@ -16,7 +16,6 @@ pub(crate) mod links;
 pub(crate) mod opener;
 pub(crate) mod options;
 pub(crate) mod path;
-pub(crate) mod raw_open;
 mod reopen;
 pub(crate) mod roots;
 pub(crate) mod spare;
@@ -24,6 +23,7 @@ pub(crate) mod stack;
 
 use crate::allocate::try_collect;
 use crate::error::{Error, try_join};
+use crate::open;
 use crate::read_dir::entry::query_type;
 use crate::read_dir::mount::Mount;
 use entry_state::EntryState;
@@ -186,7 +186,7 @@ impl<T: Work> Cursor<T> {
     /// another error, or if no descriptor can be closed.
     #[cold]
     pub(crate) fn close_some(&mut self, errno: Errno) -> bool {
-        raw_open::lacks_descriptor(errno)
+        open::lacks_descriptor(errno)
             && (self.free_ahead() || self.stack.lower_limit(&self.options, true))
     }
 

@@ -13,9 +13,9 @@
 
 use super::identity::Identity;
 use super::options::Options;
-use super::raw_open;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
+use crate::open;
 use crate::read_dir::entry::NOT_BEYOND;
 use crate::read_dir::mount::Mount;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -92,7 +92,7 @@ impl Root {
 /// Opens the directory that contains a root. Its path is empty if the root's has one component.
 fn open_parent(path: &[u8]) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
-    path.into_with_c_str(|path| raw_open::path_at(CWD, path, raw_open::DIRECTORY))
+    path.into_with_c_str(|path| open::path_at(CWD, path, open::DIRECTORY))
 }
 
 /// Returns the offset at which the last component of `path` starts. The component includes any
@@ -129,8 +129,8 @@ impl OpenDir {
         follows: bool,
         flags: OFlags,
     ) -> Result<Self, Errno> {
-        let flags = flags | if follows { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
-        let open = |extra| raw_open::at(dir, name, flags | extra);
+        let flags = flags | if follows { open::DIRECTORY } else { open::NOFOLLOW };
+        let open = |extra| open::at(dir, name, flags | extra);
         Self::open(open, |root| Mount::of(root))
     }
 
@@ -147,11 +147,11 @@ impl OpenDir {
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
     ) -> Result<Self, Errno> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
-            || raw_open::lacks_descriptor(errno)
+            || open::lacks_descriptor(errno)
         {
             return Err(errno);
         }
-        let is_reported = |second| raw_open::lacks_descriptor(second) || second == Errno::XDEV;
+        let is_reported = |second| open::lacks_descriptor(second) || second == Errno::XDEV;
         let dir = path().map_err(|second| if is_reported(second) { second } else { errno })?;
         Ok(Self { dir, mount: Mount::PLAIN, unreadable: Some(errno) })
     }
@@ -173,7 +173,7 @@ impl Opener {
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
         if self.has_openat2 {
-            match raw_open::below_on_mount(dir, name, self.options.flags) {
+            match open::on_mount(dir, name, open::NOFOLLOW | self.options.flags) {
                 Err(errno) if self.may_be_refused(dir, errno) => {}
                 opened => return opened.map(|dir| OpenDir { dir, mount, unreadable: None }),
             }
@@ -186,17 +186,17 @@ impl Opener {
     /// which can choose any number. No filter refuses `openat2` if it opens `.` here.
     #[cold]
     fn may_be_refused(&mut self, dir: BorrowedFd<'_>, errno: Errno) -> bool {
-        if raw_open::lacks_descriptor(errno) {
+        if open::lacks_descriptor(errno) {
             return false; // another thread may close one before `openat` is tried
         }
-        self.is_openat2_proven =
-            self.is_openat2_proven || raw_open::below_on_mount(dir, c".", OFlags::PATH).is_ok();
+        self.is_openat2_proven = self.is_openat2_proven
+            || open::on_mount(dir, c".", OFlags::PATH | open::NOFOLLOW).is_ok();
         !self.is_openat2_proven || matches!(errno, Errno::NOSYS | Errno::PERM)
     }
 
     #[cold]
     fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.options.flags)?;
+        let opened = open::at(dir, name, open::NOFOLLOW | self.options.flags)?;
         self.has_openat2 = false; // `openat` works, so only `openat2` was refused
         self.check_mount(dir, opened.as_fd()).map(|()| opened)
     }
@@ -209,16 +209,16 @@ impl Opener {
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
-        let flags = raw_open::NOFOLLOW | self.options.flags;
+        let flags = open::NOFOLLOW | self.options.flags;
         let found = match opened {
             Err(Errno::XDEV) if self.options.same_mount => {
                 // Not a mount point, so `EXDEV` is the answer of the file system, or was a mount
                 // point then. If something is mounted over `path` meanwhile, `.` is still below it.
                 let path = self.open_path(dir, name)?;
-                let found = raw_open::at(path.as_fd(), c".", flags).map(OpenDir::query);
+                let found = open::at(path.as_fd(), c".", flags).map(OpenDir::query);
                 return found.or_else(|errno| OpenDir::unreadable(errno, || Ok(path)));
             }
-            Err(Errno::XDEV) => raw_open::at(dir, name, flags).map(OpenDir::query),
+            Err(Errno::XDEV) => open::at(dir, name, flags).map(OpenDir::query),
             opened => opened,
         };
         found.or_else(|errno| OpenDir::unreadable(errno, || self.open_path(dir, name)))
@@ -228,12 +228,12 @@ impl Opener {
     fn open_path(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.options.same_mount && self.is_openat2_proven {
             // Unlike `openat`, this does not mount an automount point.
-            match raw_open::below_on_mount(dir, name, OFlags::PATH) {
+            match open::on_mount(dir, name, OFlags::PATH | open::NOFOLLOW) {
                 Err(Errno::NOSYS | Errno::PERM) => {} // a filter, from some moment on
                 opened => return opened,
             }
         }
-        let path = raw_open::path_at(dir, name, raw_open::NOFOLLOW)?;
+        let path = open::path_at(dir, name, open::NOFOLLOW)?;
         self.check_mount(dir, path.as_fd()).map(|()| path)
     }
 
@@ -245,8 +245,7 @@ impl Opener {
         mount: Mount,
         name: &CStr,
     ) -> Result<OpenDir, Errno> {
-        let open =
-            |extra| raw_open::at(dir, name, raw_open::DIRECTORY | self.options.flags | extra);
+        let open = |extra| open::at(dir, name, open::DIRECTORY | self.options.flags | extra);
         let found = OpenDir::open(open, |target| mount.of_target(dir, target))?;
         self.check_mount(dir, found.dir.as_fd()).map(|()| found)
     }

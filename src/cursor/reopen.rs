@@ -15,11 +15,13 @@
 //! Below a followed link, `..` is the parent of the link's target. So a level above the link is
 //! found by names only.
 
+use super::Cursor;
 use super::identity::Identity;
 use super::path::PathBounds;
 use super::stack::{ClosedLevel, DeadEnd, LevelState, Work};
-use super::{Cursor, raw_open};
+use crate::open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CStr;
 
@@ -34,7 +36,7 @@ impl<T: Work> Cursor<T> {
         let below = top.open_dir();
         let above = below
             .filter(|_| !links.is_between(bounds.depth, top.bounds.depth))
-            .and_then(|dir| raw_open::again_above(dir, top.bounds.depth - bounds.depth).ok())
+            .and_then(|dir| again_above(dir, top.bounds.depth - bounds.depth).ok())
             .filter(|dir| identity.confirm(dir.as_fd(), options.same_mount).is_ok());
         if let Some(dir) = above {
             return Ok(dir);
@@ -46,7 +48,7 @@ impl<T: Work> Cursor<T> {
         let (start, mut reached, levels) = stack.path_by_names().map_err(|errno| (errno, None))?;
         self.descend_again(start, &mut reached, levels).map_err(|errno| {
             let dead_end = DeadEnd { name_end: reached.path_end, errno };
-            let may_pass = raw_open::lacks_descriptor(errno) || errno == Errno::NOMEM;
+            let may_pass = open::lacks_descriptor(errno) || errno == Errno::NOMEM;
             (errno, Some(dead_end).filter(|_| !may_pass))
         })
     }
@@ -77,9 +79,9 @@ impl<T: Work> Cursor<T> {
                 let name = CStr::from_bytes_with_nul(&name).map_err(|_| Errno::INVAL)?;
                 *reached = PathBounds { depth: reached.depth + 1, path_end: name_end };
                 let target = links.target(reached.depth);
-                let flags = if target.is_some() { raw_open::DIRECTORY } else { raw_open::NOFOLLOW };
+                let flags = if target.is_some() { open::DIRECTORY } else { open::NOFOLLOW };
                 let is_goal = Some(name_end) == goal_end;
-                let open = if is_goal { raw_open::again_at } else { raw_open::path_at };
+                let open = if is_goal { again_at } else { open::path_at };
                 let dir = open(opened.as_ref().map_or(start, AsFd::as_fd), name, flags)?;
                 if target.is_some() && target != Some(Identity::of(dir.as_fd())?.id) {
                     return Err(Errno::NOENT);
@@ -91,4 +93,23 @@ impl<T: Work> Cursor<T> {
         }
         opened.map_or_else(|| fcntl_dupfd_cloexec(start, 0), Ok)
     }
+}
+
+/// Opens a directory that was open before. If the process no longer has permission to read it,
+/// opens it with `O_PATH`.
+fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    match open::at(dir, name, flags) {
+        Err(Errno::ACCESS) => open::path_at(dir, name, flags),
+        answer => answer,
+    }
+}
+
+/// Reopens the directory that is `levels` levels above `dir`, by `..`.
+fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
+    let mut reached: Option<OwnedFd> = None;
+    for _ in 1..levels {
+        let below = reached.as_ref().map_or(dir, AsFd::as_fd);
+        reached = Some(open::path_at(below, c"..", open::DIRECTORY)?);
+    }
+    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), c"..", open::DIRECTORY)
 }

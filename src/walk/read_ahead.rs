@@ -29,11 +29,11 @@ use crate::allocate::{try_collect, try_push};
 use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
-use crate::cursor::raw_open;
 use crate::cursor::spare::Spare;
 use crate::cursor::stack::Level;
 use crate::cursor::{Cursor, FreeDescriptor};
 use crate::listing::{Extent, Listing, Source};
+use crate::open;
 use crate::read_dir::mount::Mount;
 use crate::read_dir::records::Phase;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -479,8 +479,8 @@ impl Shared {
     fn read(&self, listing: &mut Listing, begun: &Item, token: Arc<()>) -> Option<AheadRead> {
         let AheadDir { fd, mount, children, .. } = &*begun.parent;
         let AheadChild { name, place } = &children[begun.index];
-        let found = raw_open::below_on_mount(fd.as_fd(), name, self.options.options.flags);
-        if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
+        let found = open::on_mount(fd.as_fd(), name, open::NOFOLLOW | self.options.options.flags);
+        if found.as_ref().is_err_and(|errno| open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
         let fd = found.ok()?;

@@ -2,7 +2,7 @@
 //! the names that are pending at one of its levels. `Worker` calls it between two directories.
 
 use super::work_queue::Workers;
-use crate::cursor::raw_open;
+use crate::open;
 use crate::sync::Arc;
 use crate::walk_dirs::part::{LevelWork, Part};
 use crate::walk_dirs::shared_level::SharedLevel;
@@ -79,9 +79,9 @@ impl<S: Clone> Part<S> {
         }
         // If this process has no permission to search the directory, no name in it can be opened.
         // Nor does `..` lead to its parent, for the last thread there.
-        let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
+        let search = || open::path_at(dir, c".", open::NOFOLLOW);
         if self.cursor.options.second_visits
-            && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno))
+            && search().is_err_and(|errno| !open::lacks_descriptor(errno))
         {
             if !is_closed {
                 self.subdirs.pending.unsplit_start = names.end; // its subtree may be split off
