@@ -48,12 +48,13 @@ impl Identity {
         }
     }
 
-    /// Returns the identity of a directory that is still open, and is about to be closed or shared.
+    /// Returns an identity that no other directory will have: this one is still open, and is about
+    /// to be closed or shared.
     ///
     /// While the clock can stamp the same birth time again, another process can replace the
     /// directory by a twin with the same inode number and birth time. So this [waits](wait_past)
     /// until the next tick of the clock.
-    pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+    pub(crate) fn lasting(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = Self::of(dir)?;
         let is_unique = |&(seconds, nanoseconds): &_| {
             let birth = Duration::new(u64::try_from(seconds).unwrap_or_default(), nanoseconds);

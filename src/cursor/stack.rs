@@ -126,7 +126,7 @@ impl<T> Level<T> {
     pub(crate) fn closed(&self) -> ClosedLevel {
         let identity = match &self.state {
             LevelState::Closed(identity) => *identity,
-            state => state.open_dir().ok_or(Errno::NOENT).and_then(Identity::note),
+            state => state.open_dir().ok_or(Errno::NOENT).and_then(Identity::lasting),
         };
         ClosedLevel { bounds: self.bounds, identity }
     }

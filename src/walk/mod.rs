@@ -511,7 +511,7 @@ impl Walk {
         }
         remaining.end = listing.extent();
         if let (Some(ahead), None) = (ahead, content) {
-            ahead.note(remaining.count());
+            ahead.measure(remaining.count());
         }
         listing.phase.take_error().map_err(|errno| directory.error(errno))
     }

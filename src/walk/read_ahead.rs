@@ -218,9 +218,10 @@ impl ReadAhead {
         read
     }
 
-    /// Notes that the walk itself has opened and read a directory, which was not read ahead.
-    pub(super) fn note(&self, entry_count: usize) {
-        self.shared.note(self.begin, entry_count);
+    /// Measures the time in which the walk itself has opened and read a directory, which was not
+    /// read ahead.
+    pub(super) fn measure(&self, entry_count: usize) {
+        self.shared.measure(self.begin, entry_count);
     }
 
     /// Forgets the tree, because the walk begins the next one.
@@ -292,8 +293,8 @@ impl State {
         self.list.iter().take(near_count).position(is_pending)
     }
 
-    /// Notes that a directory with so many entries was read in this time.
-    fn note(&mut self, micros: usize, entry_count: usize) {
+    /// Judges whether calls wait, by a directory with so many entries that was read in this time.
+    fn judge(&mut self, micros: usize, entry_count: usize) {
         let is_slow = micros > FAST_MICROS + ENTRY_MICROS * entry_count;
         let slow = [u8::from(is_slow), 0b11][usize::from(micros > LONG_MICROS)];
         self.recent = self.recent << 1 | slow;
@@ -369,14 +370,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a directory with `entry_count` entries was read between `begin` and now.
-    fn note(&self, begin: Duration, entry_count: usize) {
+    /// Measures the time from `begin`, in which a directory with `entry_count` entries was read.
+    fn measure(&self, begin: Duration, entry_count: usize) {
         let elapsed = now().saturating_sub(begin);
         let micros = usize::try_from(elapsed.as_micros()).unwrap_or(usize::MAX);
         let micros = if self.options.is_eager { usize::MAX } else { micros };
         let entry_count =
             entry_count * if self.options.options.metadata { QUERIED_COST } else { 1 };
-        self.lock().note(micros, entry_count);
+        self.lock().judge(micros, entry_count);
     }
 
     /// Ends all threads, after the call that each is in. Returns `false` if reading ahead had ended
@@ -455,7 +456,7 @@ impl Shared {
             let read = || shared.read(&mut listing, &begun, token);
             // A panic counts as a failure, after which the walk reads the directory itself.
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
-            shared.note(start, if done.is_some() { listing.len() } else { 0 });
+            shared.measure(start, if done.is_some() { listing.len() } else { 0 });
             state = shared.lock();
             state.finish(&begun, done);
             drop((begun, state)); // in this order: the lock guards the number of descriptors
@@ -701,7 +702,7 @@ mod tests {
     fn only_waits_permit_to_read_ahead() {
         let budget = |budget, micros, entries| {
             let mut state = State { budget, recent: 1, ..State::default() };
-            state.note(micros, entries);
+            state.judge(micros, entries);
             state.budget
         };
         assert_eq!(budget(0, FAST_MICROS, 0), 0);
@@ -717,13 +718,13 @@ mod tests {
     fn one_slow_directory_is_no_wait() {
         let mut state = State::default();
         for number in 0..100 {
-            state.note(if number % 8 == 0 { LONG_MICROS } else { 1 }, 0);
+            state.judge(if number % 8 == 0 { LONG_MICROS } else { 1 }, 0);
             assert_eq!(state.budget, 0, "directory {number}");
         }
-        state.note(LONG_MICROS, 0);
+        state.judge(LONG_MICROS, 0);
         assert_eq!(state.budget, MAX_BUDGET, "the second of eight");
         let mut state = State::default();
-        state.note(LONG_MICROS + 1, 0);
+        state.judge(LONG_MICROS + 1, 0);
         assert_eq!(state.budget, MAX_BUDGET, "a long wait");
     }
 }
