@@ -3,9 +3,7 @@
 
 use crate::file_type::FileType;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{
-    AtFlags, Stat, Statx, StatxAttributes, StatxFlags, StatxTimestamp, makedev, statat, statx,
-};
+use rustix::fs::{AtFlags, Stat, Statx, StatxAttributes, StatxFlags, makedev, statat, statx};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::CStr;
 use std::io;
@@ -40,14 +38,9 @@ pub struct Metadata {
     rdev: u64,
     len: u64,
     blocks: u64,
-    atime: i64,
-    mtime: i64,
-    ctime: i64,
-    birth: i64,
-    atime_nsec: u32,
-    mtime_nsec: u32,
-    ctime_nsec: u32,
-    birth_nsec: u32,
+    /// The four times, by the constants below.
+    seconds: [i64; 4],
+    nanoseconds: [u32; 4],
     mode: u32,
     nlink: u32,
     uid: u32,
@@ -57,14 +50,19 @@ pub struct Metadata {
     is_mount_point: Option<bool>,
 }
 
-/// Writes methods that return a field.
+const ACCESSED: usize = 0;
+const MODIFIED: usize = 1;
+const CHANGED: usize = 2;
+const CREATED: usize = 3;
+
+/// Writes methods that return a field, or an item of one.
 macro_rules! fields {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $field:ident $([$which:ident])?,)*) => {
         $(
             $(#[$doc])*
             #[inline]
             pub fn $name(&self) -> $type {
-                self.$name.into()
+                self.$field$([$which])?.into()
             }
         )*
     };
@@ -86,7 +84,7 @@ impl Metadata {
     }
 
     fn from_statx(found: &Statx) -> Self {
-        let StatxTimestamp { tv_sec: birth, tv_nsec: birth_nsec, .. } = found.stx_btime;
+        let times = [found.stx_atime, found.stx_mtime, found.stx_ctime, found.stx_btime];
         let knows_mounts = found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
         let is_mount_point = found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
         Self {
@@ -95,14 +93,8 @@ impl Metadata {
             rdev: makedev(found.stx_rdev_major, found.stx_rdev_minor),
             len: found.stx_size,
             blocks: found.stx_blocks,
-            atime: found.stx_atime.tv_sec,
-            mtime: found.stx_mtime.tv_sec,
-            ctime: found.stx_ctime.tv_sec,
-            birth,
-            atime_nsec: found.stx_atime.tv_nsec,
-            mtime_nsec: found.stx_mtime.tv_nsec,
-            ctime_nsec: found.stx_ctime.tv_nsec,
-            birth_nsec,
+            seconds: times.map(|time| time.tv_sec),
+            nanoseconds: times.map(|time| time.tv_nsec),
             mode: found.stx_mode.into(),
             nlink: found.stx_nlink,
             uid: found.stx_uid,
@@ -129,14 +121,13 @@ impl Metadata {
             rdev: found.st_rdev as u64,
             len: found.st_size as u64,
             blocks: found.st_blocks as u64,
-            atime: found.st_atime as i64,
-            mtime: found.st_mtime as i64,
-            ctime: found.st_ctime as i64,
-            birth: 0,
-            atime_nsec: found.st_atime_nsec as u32,
-            mtime_nsec: found.st_mtime_nsec as u32,
-            ctime_nsec: found.st_ctime_nsec as u32,
-            birth_nsec: 0,
+            seconds: [found.st_atime as i64, found.st_mtime as i64, found.st_ctime as i64, 0],
+            nanoseconds: [
+                found.st_atime_nsec as u32,
+                found.st_mtime_nsec as u32,
+                found.st_ctime_nsec as u32,
+                0,
+            ],
             mode: found.st_mode as u32,
             nlink: found.st_nlink as u32,
             uid: found.st_uid,
@@ -198,7 +189,7 @@ impl Metadata {
     /// a broken file system returns.
     #[doc(alias = "mtime")]
     pub fn modified(&self) -> io::Result<SystemTime> {
-        time(self.mtime, self.mtime_nsec)
+        time(self.seconds[MODIFIED], self.nanoseconds[MODIFIED])
     }
 
     /// Returns the time of the last access, which most file systems keep only roughly.
@@ -208,7 +199,7 @@ impl Metadata {
     /// The same as for [`modified`](Self::modified).
     #[doc(alias = "atime")]
     pub fn accessed(&self) -> io::Result<SystemTime> {
-        time(self.atime, self.atime_nsec)
+        time(self.seconds[ACCESSED], self.nanoseconds[ACCESSED])
     }
 
     /// Returns the birth time.
@@ -221,7 +212,7 @@ impl Metadata {
     #[doc(alias("birth", "btime"))]
     pub fn created(&self) -> io::Result<SystemTime> {
         if self.has_birth {
-            time(self.birth, self.birth_nsec)
+            time(self.seconds[CREATED], self.nanoseconds[CREATED])
         } else {
             Err(io::ErrorKind::Unsupported.into())
         }
@@ -229,39 +220,39 @@ impl Metadata {
 
     fields! {
         /// Returns the number of the device that the file is on.
-        dev: u64,
+        dev: u64 = dev,
         /// Returns the inode number, which at a mount point differs from
         /// [`Entry::ino`](crate::Entry::ino).
-        ino: u64,
+        ino: u64 = ino,
         /// Returns the permissions (`mode() & 0o7777`) and, above them, the bits of the type.
         #[doc(alias = "permissions")]
-        mode: u32,
+        mode: u32 = mode,
         /// Returns the number of names (hard links) that the file has.
-        nlink: u64,
+        nlink: u64 = nlink,
         /// Returns the number of the owner.
-        uid: u32,
+        uid: u32 = uid,
         /// Returns the number of the group.
-        gid: u32,
+        gid: u32 = gid,
         /// Returns the number of the device that a device file stands for.
-        rdev: u64,
+        rdev: u64 = rdev,
         /// Returns the size of a block that is good for reading and writing.
-        blksize: u64,
+        blksize: u64 = blksize,
         /// Returns the disk space that the file takes, always in units of 512 bytes. `du` adds
         /// these up.
-        blocks: u64,
+        blocks: u64 = blocks,
         /// Returns the seconds from 1970 to the last access, rounded down.
-        atime: i64,
+        atime: i64 = seconds[ACCESSED],
         /// Returns the nanoseconds to be added to [`atime`](Self::atime).
-        atime_nsec: i64,
+        atime_nsec: i64 = nanoseconds[ACCESSED],
         /// Returns the seconds from 1970 to the last change of the contents, rounded down.
-        mtime: i64,
+        mtime: i64 = seconds[MODIFIED],
         /// Returns the nanoseconds to be added to [`mtime`](Self::mtime).
-        mtime_nsec: i64,
+        mtime_nsec: i64 = nanoseconds[MODIFIED],
         /// Returns the seconds from 1970 to the last change of the contents or the metadata,
         /// rounded down.
-        ctime: i64,
+        ctime: i64 = seconds[CHANGED],
         /// Returns the nanoseconds to be added to [`ctime`](Self::ctime).
-        ctime_nsec: i64,
+        ctime_nsec: i64 = nanoseconds[CHANGED],
     }
 }
 
