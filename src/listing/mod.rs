@@ -27,8 +27,8 @@ use crate::sync::atomic::AtomicBool;
 use arena::{Answer, Arena, FIRST_ROOM, MAX_BATCH, MIN_ROOM, grow, refused};
 pub(crate) use arena::{FIRST_BATCH, MAX_STREAM_BATCH};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, statat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
 use span::Span;
 use std::iter::{self, Peekable};
 use std::path::Path;
@@ -461,11 +461,6 @@ impl Listing {
                     self.arena.push_metadata(span.start(), metadata);
                     file_type
                 })
-            } else if needs_type {
-                // The kernel may lack `statx`, or a filter refuse it.
-                let ask = || statat(dir, name, NOT_BEYOND | AtFlags::EMPTY_PATH);
-                query_type(dir, name)
-                    .or_else(|_| retry_on_intr(ask).map(|stat| FileType::from_mode(stat.st_mode)))
             } else {
                 query_type(dir, name)
             };

@@ -134,9 +134,8 @@ impl Directory<'_> {
         name: &CStr,
         queried: Option<&Cell<Option<FileType>>>,
     ) -> Result<FileType, Error> {
-        let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND))
-            .map_err(|errno| self.error_at(name.to_bytes(), errno))?;
-        let file_type = FileType::from_mode(stat.st_mode);
+        let file_type =
+            query_type(self.fd, name).map_err(|errno| self.error_at(name.to_bytes(), errno))?;
         if let Some(queried) = queried {
             queried.set(Some(file_type));
         }
@@ -154,16 +153,20 @@ pub(crate) const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
 /// The flags to read a file. A terminal does not become the controlling one.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NOCTTY);
 
-/// Asks only for the type of an entry, which no server needs to confirm.
+/// Asks only for the type of an entry, which no server needs to confirm. As for
+/// [`Metadata`], whatever the error of `statx` is, the answer of `fstatat` counts.
 #[cold]
 #[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {
     #[cfg(test)]
     super::mount::tests::count_query();
     // The name is empty if `dir` is the entry itself.
-    let flags = NOT_BEYOND | DONT_SYNC | AtFlags::EMPTY_PATH;
-    let statx = retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::TYPE))?;
-    Ok(FileType::from_mode(statx.stx_mode.into()))
+    let flags = NOT_BEYOND | AtFlags::EMPTY_PATH;
+    match retry_on_intr(|| rustix::fs::statx(dir, name, flags | DONT_SYNC, StatxFlags::TYPE)) {
+        Ok(statx) => Ok(FileType::from_mode(statx.stx_mode.into())),
+        Err(_) => retry_on_intr(|| rustix::fs::statat(dir, name, flags))
+            .map(|stat| FileType::from_mode(stat.st_mode)),
+    }
 }
 
 impl<'a> Entry<'a> {
