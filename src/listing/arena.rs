@@ -86,26 +86,6 @@ impl Arena {
         self.memory.len() - records_end
     }
 
-    /// Makes room for a batch of about `batch` bytes after the records: if there is no room of
-    /// `least` bytes, `grown`. Returns the number of bytes.
-    #[inline]
-    pub(crate) fn make_room(
-        &mut self,
-        records_end: usize,
-        batch: usize,
-        [least, grown]: [usize; 2],
-    ) -> Result<usize, Errno> {
-        self.check_limit(records_end)?;
-        if self.memory.len() < records_end + least {
-            grow(&mut self.memory, records_end + grown)?;
-        }
-        let room = self.room(records_end);
-        // If too little memory for another batch would remain, this batch gets the remaining
-        // memory, too. So the arena does not grow when the same directory is read again, even if an
-        // `Mount` saves the last, empty batch.
-        Ok(if room < batch + MIN_ROOM { room } else { batch })
-    }
-
     /// Returns an error if another thread no longer needs the directory, or if it is too large.
     #[inline]
     pub(crate) fn check_limit(&self, len: usize) -> Result<(), Errno> {
@@ -165,10 +145,6 @@ impl Arena {
         self.memory[name_start - RECLEN..][..2].copy_from_slice(&index.to_ne_bytes());
         self.answers.push(Answer { name_start, metadata });
     }
-
-    pub(crate) fn set_d_type(&mut self, span: Span, file_type: FileType) {
-        self.memory[span.start() - 1] = file_type.d_type();
-    }
 }
 
 /// Returns the error for memory that was refused.
@@ -192,6 +168,7 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::{Arc, Arena, Errno, INDICES, MIN_ROOM, Metadata, Span, grow};
+    use crate::listing::Listing;
     use crate::read_dir::records::HEADER;
     use rustix::fd::AsFd;
     use rustix::fs::AtFlags;
@@ -199,11 +176,13 @@ mod tests {
 
     #[test]
     fn room_beyond_the_limit_is_refused() {
-        let mut arena = Arena { limit: Some((MIN_ROOM, Arc::default())), ..Arena::default() };
+        let mut listing = Listing::new().with_limit(MIN_ROOM, Arc::default());
         for used in [0, MIN_ROOM] {
-            assert!(arena.make_room(used, MIN_ROOM, [MIN_ROOM; 2]).is_ok(), "{used}");
+            listing.records_end = used;
+            assert!(listing.make_room(MIN_ROOM, [MIN_ROOM; 2]).is_ok(), "{used}");
         }
-        assert!(arena.make_room(MIN_ROOM + 1, MIN_ROOM, [MIN_ROOM; 2]).is_err());
+        listing.records_end = MIN_ROOM + 1;
+        assert!(listing.make_room(MIN_ROOM, [MIN_ROOM; 2]).is_err());
     }
 
     /// More answers than `d_reclen` can tell apart. Every other entry has one.

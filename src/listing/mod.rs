@@ -109,41 +109,28 @@ pub(crate) struct Extent {
     records_end: usize,
 }
 
-/// A directory to read, and what is known about it.
+/// A directory to read, and which of its entries are asked for their types right after their batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     mount: Mount,
-    ask_types: AskTypes,
-}
-
-/// Which entries are asked for their types right after their batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AskTypes {
-    No,
     /// Those whose records do not tell. A query that fails is left to whoever opens the entry.
-    Unknown,
+    asks_unknown: bool,
     /// All, because the kernel then goes on to fetch the types with the names.
-    All,
+    asks_all: bool,
 }
 
 impl<'a> Source<'a> {
     /// Makes the source of a directory that is read whole. It needs no types unless the walk
     /// `enters` something.
     pub(crate) fn whole(dir: BorrowedFd<'a>, mount: Mount, enters: bool) -> Self {
-        let ask_types = match (enters, mount.needs_queries()) {
-            (false, _) => AskTypes::No,
-            (true, true) => AskTypes::All,
-            (true, false) => AskTypes::Unknown,
-        };
-        Self { dir, mount, ask_types }
+        Self { dir, mount, asks_unknown: enters, asks_all: enters && mount.needs_queries() }
     }
 
     /// Makes the source of a directory that is read in parts. A walk that passes an entry of an
     /// unknown type asks for it then.
     pub(crate) fn in_parts(dir: BorrowedFd<'a>, mount: Mount) -> Self {
-        let ask_types = if mount.needs_queries() { AskTypes::All } else { AskTypes::No };
-        Self { dir, mount, ask_types }
+        Self { dir, mount, asks_unknown: false, asks_all: mount.needs_queries() }
     }
 }
 
@@ -312,15 +299,12 @@ impl Listing {
         source: Source<'_>,
     ) -> Result<(), Error> {
         self.clear();
-        let mut read = self.arena.set_directory(directory);
-        if read.is_ok() {
-            self.read_behind(Extent::default(), source);
-            if self.phase == Phase::Empty {
-                self.read_again(source);
-            }
-            read = self.phase.take_error();
+        self.arena.set_directory(directory).map_err(|errno| directory.error(errno))?;
+        self.read_behind(Extent::default(), source);
+        if self.phase == Phase::Empty {
+            self.read_again(source);
         }
-        read.map_err(|errno| directory.error(errno))?;
+        self.phase.take_error().map_err(|errno| directory.error(errno))?;
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
@@ -329,9 +313,16 @@ impl Listing {
     #[inline(always)]
     pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) {
         self.truncate(above);
-        // Keep the system call in the caller's frame: after a system call, returning from an outer
-        // frame mispredicts.
-        self.fill(source);
+        self.phase = Phase::Fresh;
+        while self.phase.is_reading() {
+            let batch = MAX_BATCH.min(FIRST_BATCH + self.records_end - above.records_end);
+            // A reply with metadata brings few names, so batches into the rest of the memory would
+            // become ever smaller.
+            let least = if self.has_metadata { batch } else { MIN_ROOM };
+            // Keep the system call in the caller's frame: after a system call, returning from an
+            // outer frame mispredicts.
+            self.read_batch(source, batch, [least, batch]);
+        }
         self.sort(above.entries);
     }
 
@@ -348,29 +339,11 @@ impl Listing {
         }
     }
 
-    /// Reads all batches from the position of the descriptor on.
-    #[inline(always)]
-    pub(crate) fn fill(&mut self, source: Source<'_>) {
-        let records_start = self.records_end;
-        self.phase = Phase::Fresh;
-        while self.phase.is_reading() {
-            let batch = MAX_BATCH.min(FIRST_BATCH + self.records_end - records_start);
-            // A reply with metadata brings few names, so batches into the rest of the memory would
-            // become ever smaller.
-            let least = if self.has_metadata { batch } else { MIN_ROOM };
-            self.read_batch(source, batch, [least, batch]);
-        }
-    }
-
     /// Reads a batch of about `batch` bytes, and of at least `least`, behind the entries, and
     /// queries its entries.
     #[inline(always)]
-    fn read_batch(
-        &mut self,
-        Source { dir, mount, ask_types }: Source<'_>,
-        batch: usize,
-        growth: [usize; 2],
-    ) {
+    fn read_batch(&mut self, source: Source<'_>, batch: usize, growth: [usize; 2]) {
+        let Source { dir, mount, asks_unknown, asks_all } = source;
         let (first, records_end) = (self.spans.len(), self.records_end);
         let room = match self.make_room(batch, growth) {
             Ok(room) => room,
@@ -401,23 +374,39 @@ impl Listing {
             self.records_end = end;
         }
         self.phase = phase;
-        if ask_types != AskTypes::No || self.has_metadata || self.order == Order::Path {
-            if let Err(errno) = self.query_batch(first, dir, ask_types) {
+        if asks_unknown || asks_all || self.has_metadata || self.order == Order::Path {
+            if let Err(errno) = self.query_batch(first, source) {
                 self.phase = Phase::Failed(errno);
             }
         }
     }
 
-    /// Makes room for a batch: see [`Arena::make_room`]. Reading it never allocates.
+    /// Makes room for a batch of about `batch` bytes after the records: if there is no room of
+    /// `least` bytes, `grown`. Returns the number of bytes. Reading the batch never allocates.
     #[inline(always)]
-    fn make_room(&mut self, batch: usize, growth: [usize; 2]) -> Result<usize, Errno> {
-        let room = self.arena.make_room(self.records_end, batch, growth)?;
+    pub(crate) fn make_room(
+        &mut self,
+        batch: usize,
+        [least, grown]: [usize; 2],
+    ) -> Result<usize, Errno> {
+        let Self { arena, records_end, spans, keys, .. } = self;
+        arena.check_limit(*records_end)?;
+        if arena.room(*records_end) < least {
+            grow(&mut arena.memory, *records_end + grown)?;
+        }
+        let mut room = arena.room(*records_end);
+        // If too little memory for another batch would remain, this batch gets the remaining
+        // memory, too. So the arena does not grow when the same directory is read again, even if
+        // its mount saves the last, empty batch.
+        if room >= batch + MIN_ROOM {
+            room = batch;
+        }
         // The keys first: if memory for the spans is refused, each span still has a key.
         if self.order != Order::Unsorted {
-            self.keys.clear();
-            self.keys.try_reserve(self.spans.len() + room / MIN_RECORD).map_err(refused)?;
+            keys.clear();
+            keys.try_reserve(spans.len() + room / MIN_RECORD).map_err(refused)?;
         }
-        self.spans.try_reserve(room / MIN_RECORD).map_err(refused)?;
+        spans.try_reserve(room / MIN_RECORD).map_err(refused)?;
         Ok(room)
     }
 
@@ -425,12 +414,8 @@ impl Listing {
     /// the entry as it was.
     #[cold]
     #[inline(never)]
-    fn query_batch(
-        &mut self,
-        first: usize,
-        dir: BorrowedFd<'_>,
-        ask_types: AskTypes,
-    ) -> Result<(), Errno> {
+    fn query_batch(&mut self, first: usize, source: Source<'_>) -> Result<(), Errno> {
+        let Source { dir, asks_unknown, asks_all, .. } = source;
         let (has_metadata, is_path) = (self.has_metadata, self.order == Order::Path);
         if has_metadata {
             // Exactly, because it is most of the memory of a listing.
@@ -442,8 +427,8 @@ impl Listing {
             let span = self.spans[index];
             let entry = ListedEntry { span, arena: &self.arena };
             let is_unknown = entry.d_type() == FileType::Unknown;
-            let needs_type = is_unknown && (is_path || ask_types == AskTypes::Unknown);
-            if !has_metadata && !needs_type && ask_types != AskTypes::All {
+            let needs_type = is_unknown && (is_path || asks_unknown);
+            if !has_metadata && !needs_type && !asks_all {
                 continue;
             }
             let may_be_mount = self.is_on_one_mount && (is_unknown || entry.d_type().is_dir());
@@ -465,7 +450,9 @@ impl Listing {
                 query_type(dir, name)
             };
             match found {
-                Ok(file_type) if is_unknown => self.arena.set_d_type(span, file_type),
+                Ok(file_type) if is_unknown => {
+                    self.arena.memory[span.start() - 1] = file_type as u8;
+                }
                 Err(errno) if needs_type => _ = self.type_error.get_or_insert((span, errno)),
                 _ => {}
             }
@@ -490,10 +477,10 @@ impl Listing {
         let record = &mut self.arena.memory[..self.records_end];
         record.fill(0);
         record[..8].copy_from_slice(&ino.to_ne_bytes());
-        record[HEADER - 1] = file_type.d_type();
+        record[HEADER - 1] = file_type as u8;
         record[HEADER..name_end].copy_from_slice(name);
         try_push(&mut self.spans, Span::new(HEADER, name.len()))?;
-        self.query_batch(0, dir, AskTypes::No)
+        self.query_batch(0, Source::whole(dir, Mount::PLAIN, false))
     }
 
     /// Returns the first error of a query that [`Order::Path`] needs, unless the entry is gone.
@@ -747,7 +734,7 @@ impl ReadDir {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskTypes, Directory, ListedEntry, Listing, Order};
+    use super::{Directory, ListedEntry, Listing, Mount, Order, Source};
     use crate::FileType;
     use crate::listing::sort::tests::Random;
     use crate::listing::span::Span;
@@ -761,7 +748,7 @@ mod tests {
             listing.arena.memory.extend_from_slice(&ino.to_ne_bytes());
             listing.arena.memory.extend_from_slice(&[0xff; HEADER - size_of::<u64>()]);
             let span = Span::new(listing.arena.memory.len(), name.len());
-            listing.arena.set_d_type(span, *file_type);
+            listing.arena.memory[span.start() - 1] = *file_type as u8;
             listing.spans.push(span);
             listing.arena.memory.extend_from_slice(name);
             listing.arena.memory.push(0);
@@ -880,7 +867,8 @@ mod tests {
         };
 
         let mut listing = unsorted(&entries, Order::Path);
-        listing.query_batch(0, crate::open(dir.path()).unwrap().as_fd(), AskTypes::No).unwrap();
+        let opened = crate::open(dir.path()).unwrap();
+        listing.query_batch(0, Source::whole(opened.as_fd(), Mount::PLAIN, false)).unwrap();
         listing.sort(0);
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
         let opened = crate::open(dir.path()).unwrap();
@@ -897,7 +885,7 @@ mod tests {
         // Nothing can be queried relative to a file. The entries are all there, sorted like files.
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut listing = unsorted(&entries, Order::Path);
-        listing.query_batch(0, file.as_fd(), AskTypes::No).unwrap();
+        listing.query_batch(0, Source::whole(file.as_fd(), Mount::PLAIN, false)).unwrap();
         listing.sort(0);
         let directory = Directory { fd: file.as_fd(), path: b"", depth: 0 };
         let error = listing.type_error(directory).unwrap();
@@ -907,7 +895,7 @@ mod tests {
 
         // No other order queries types.
         let mut listing = unsorted(&entries, Order::Bytes);
-        listing.query_batch(0, file.as_fd(), AskTypes::No).unwrap();
+        listing.query_batch(0, Source::whole(file.as_fd(), Mount::PLAIN, false)).unwrap();
         listing.sort(0);
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
     }

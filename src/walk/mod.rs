@@ -222,7 +222,7 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, mount: Mount, options: &Options) {
         if let Rest::Unread { .. } = self.rest {
             let mut listing = options.listing(Order::Unsorted);
-            listing.fill(Source::whole(dir, mount, true));
+            listing.read_behind(Extent::default(), Source::whole(dir, mount, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
             self.rest = try_box(listing).map_or_else(Rest::Error, Rest::Kept);
