@@ -42,6 +42,19 @@ pub enum FileType {
     Unknown = 0,
 }
 
+/// Writes methods that compare the type with one.
+macro_rules! predicates {
+    ($($(#[$doc:meta])* $name:ident: $variant:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[inline]
+            pub fn $name(self) -> bool {
+                self == Self::$variant
+            }
+        )*
+    };
+}
+
 impl FileType {
     /// Returns the type of this number in a record (`d_type`).
     #[inline]
@@ -66,63 +79,24 @@ impl FileType {
 
     #[inline(always)]
     pub(crate) fn from_raw(raw: RawType) -> Self {
-        match raw {
-            RawType::RegularFile => Self::RegularFile,
-            RawType::Directory => Self::Directory,
-            RawType::Symlink => Self::Symlink,
-            RawType::Fifo => Self::Fifo,
-            RawType::Socket => Self::Socket,
-            RawType::CharacterDevice => Self::CharacterDevice,
-            RawType::BlockDevice => Self::BlockDevice,
-            RawType::Unknown => Self::Unknown,
-        }
+        Self::from_d_type((raw.as_raw_mode() >> 12 & 0xf) as u8)
     }
 
-    /// Returns the number of the type in a record.
-    pub(crate) fn d_type(self) -> u8 {
-        self as u8
-    }
-
-    /// Tells whether it is a directory. A link to one is a symbolic link.
-    #[inline]
-    pub fn is_dir(self) -> bool {
-        self == Self::Directory
-    }
-
-    /// Tells whether it is a regular file.
-    #[inline]
-    pub fn is_file(self) -> bool {
-        self == Self::RegularFile
-    }
-
-    /// Tells whether it is a symbolic link.
-    #[inline]
-    pub fn is_symlink(self) -> bool {
-        self == Self::Symlink
-    }
-
-    /// Tells whether it is a FIFO.
-    #[inline]
-    pub fn is_fifo(self) -> bool {
-        self == Self::Fifo
-    }
-
-    /// Tells whether it is a socket.
-    #[inline]
-    pub fn is_socket(self) -> bool {
-        self == Self::Socket
-    }
-
-    /// Tells whether it is a block device.
-    #[inline]
-    pub fn is_block_device(self) -> bool {
-        self == Self::BlockDevice
-    }
-
-    /// Tells whether it is a character device.
-    #[inline]
-    pub fn is_char_device(self) -> bool {
-        self == Self::CharacterDevice
+    predicates! {
+        /// Tells whether it is a directory. A link to one is a symbolic link.
+        is_dir: Directory,
+        /// Tells whether it is a regular file.
+        is_file: RegularFile,
+        /// Tells whether it is a symbolic link.
+        is_symlink: Symlink,
+        /// Tells whether it is a FIFO.
+        is_fifo: Fifo,
+        /// Tells whether it is a socket.
+        is_socket: Socket,
+        /// Tells whether it is a block device.
+        is_block_device: BlockDevice,
+        /// Tells whether it is a character device.
+        is_char_device: CharacterDevice,
     }
 }
 
@@ -137,7 +111,7 @@ mod tests {
             let mode = u32::from(d_type) << 12 | 0o7777;
             assert_eq!(FileType::from_mode(mode), file_type);
             assert_eq!(FileType::from_raw(RawType::from_raw_mode(mode as _)), file_type);
-            assert!([d_type, 0].contains(&file_type.d_type()));
+            assert!([d_type, 0].contains(&(file_type as u8)));
         }
         assert_eq!(FileType::from_d_type(0x18), FileType::Unknown);
     }
