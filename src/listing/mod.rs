@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use crate::open::{open_again, path_on_mount};
-use crate::read_dir::entry::{Directory, NOT_BEYOND, Record, query_type};
+use crate::read_dir::entry::{Directory, NOT_BEYOND, query_type};
 use crate::read_dir::mount::Mount;
 use crate::read_dir::records::{HEADER, MAX_RECORD, MIN_RECORD, Phase};
 use crate::read_dir::{ReadDir, read_dir};
@@ -579,12 +579,6 @@ impl Listing {
         self.spans.get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// Returns the record of the entry at `index`.
-    #[inline(always)]
-    pub(crate) fn record(&self, index: usize) -> Record<'_> {
-        ListedEntry { span: self.spans[index], arena: &self.arena }.record()
-    }
-
     /// Finds the entry with this name, or the first of them if the name occurs more than once. To
     /// compare two listings, [`zip_by_name`](Self::zip_by_name) is much faster.
     ///
@@ -724,9 +718,7 @@ impl ReadDir {
         listing.clear();
         let (again, directory, mount) = self.begin_again()?;
         let fd = again.as_ref().map_or(directory.fd, AsFd::as_fd);
-        let directory = Directory { fd, ..directory };
-        let source = Source::whole(fd, mount, false);
-        let read = listing.read_known(directory, source);
+        let read = listing.read_known(directory, Source::whole(fd, mount, false));
         self.phase = listing.phase;
         read
     }

@@ -1,7 +1,7 @@
 //! `Entries`: yields the entries of an open directory, and states the contract of reading.
 
 use super::buffer::Buffer;
-use super::entry::{Directory, Entry};
+use super::entry::{Directory, Entry, Record};
 use super::mount::Mount;
 use super::records::{Phase, Records};
 use crate::error::Error;
@@ -63,13 +63,8 @@ impl<'a> Entries<'a> {
     #[doc(alias("fdopendir", "BorrowedFd", "AsFd"))]
     #[inline]
     pub fn new(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Self {
-        Self::of(Directory { fd: dir, path: b"", depth: 0 }, buffer, Mount::PLAIN)
-    }
-
-    /// Returns the entries of `directory`, from the position of its descriptor on.
-    #[inline]
-    pub(crate) fn of(directory: Directory<'a>, buffer: &'a mut Buffer, mount: Mount) -> Self {
-        let records = Records::new(directory.fd, buffer.memory(), mount);
+        let records = Records::new(dir, buffer.memory(), Mount::PLAIN);
+        let directory = Directory { fd: dir, path: b"", depth: 0 };
         Self { records, phase: Phase::Reading, directory }
     }
 
@@ -249,16 +244,14 @@ pub(crate) fn find<'e>(
         )]
         let records = unsafe { &mut *(&raw mut *records) };
         if let Some(record) = records.next_record(phase) {
-            let entry = Entry::of(record, directory());
+            let entry =
+                Entry { record: Record::Raw(record), directory: directory(), queried: None };
             if wanted(&entry) {
                 return Ok(Some(entry));
             }
         }
     }
-    match phase.take_error() {
-        Ok(()) => Ok(None),
-        Err(errno) => Err(directory().error(errno)),
-    }
+    phase.take_error().map(|()| None).map_err(|errno| directory().error(errno))
 }
 
 debug!(Entries<'_>, |entries| dir: entries.directory.fd, phase: entries.phase);

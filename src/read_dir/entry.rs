@@ -129,17 +129,10 @@ impl Directory<'_> {
     /// the entry of the caller's loop stays in registers.
     #[cold]
     #[inline(never)]
-    fn query_type(
-        self,
-        name: &CStr,
-        queried: Option<&Cell<Option<FileType>>>,
-    ) -> Result<FileType, Error> {
-        let file_type =
-            query_type(self.fd, name).map_err(|errno| self.error_at(name.to_bytes(), errno))?;
-        if let Some(queried) = queried {
-            queried.set(Some(file_type));
-        }
-        Ok(file_type)
+    fn query_type(self, name: &CStr) -> Result<FileType, Error> {
+        let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND))
+            .map_err(|errno| self.error_at(name.to_bytes(), errno))?;
+        Ok(FileType::from_mode(stat.st_mode))
     }
 }
 
@@ -170,11 +163,6 @@ pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, E
 }
 
 impl<'a> Entry<'a> {
-    #[inline(always)]
-    pub(crate) fn of(record: RawDirEntry<'a>, directory: Directory<'a>) -> Self {
-        Self { record: Record::Raw(record), directory, queried: None }
-    }
-
     /// Returns the name, which has at least one byte, no NUL and no `/`. It need not be UTF-8.
     #[doc(alias("d_name", "extension"))]
     #[inline]
@@ -243,7 +231,11 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.query_type(self.name_cstr(), self.queried),
+            FileType::Unknown => {
+                let queried = self.directory.query_type(self.name_cstr())?;
+                self.note_type(queried);
+                Ok(queried)
+            }
             known => Ok(known),
         }
     }

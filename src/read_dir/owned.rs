@@ -46,10 +46,11 @@ impl OwnedEntry {
         let file_type = entry
             .file_type()
             .map_err(|error| Errno::from_io_error(error.io_error()).unwrap_or(Errno::IO));
-        let Record::Kept { metadata, .. } = entry.record else {
-            return Self { path, name_start, file_type, depth, metadata: None };
+        let metadata = match entry.record {
+            Record::Kept { metadata, .. } => metadata.cloned(),
+            Record::Raw(_) => None,
         };
-        Self { path, name_start, file_type, depth, metadata: metadata.cloned() }
+        Self { path, name_start, file_type, depth, metadata }
     }
 
     /// Returns the path, which begins with the root's as you wrote it.

@@ -113,7 +113,8 @@ impl Batch {
     /// Returns the entry that [`advance`](Self::advance) has set.
     #[inline(always)]
     pub(crate) fn entry<'e>(&'e self, directory: Directory<'e>) -> DirEntry<'e> {
-        DirEntry::new(self.listing.record(self.next - 1), directory, &self.updates)
+        let entry = self.listing.get(self.next - 1).expect("BUG: no entry was yielded");
+        DirEntry::new(entry.record(), directory, &self.updates)
     }
 
     /// Notes the entries that were passed. The updates are about the last of them.
