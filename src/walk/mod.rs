@@ -358,7 +358,7 @@ impl Walk {
             self.cursor.stack.top_mut().remaining.skip_all();
         }
         match self.state.take().map(|state| self.updates.apply_to(state)) {
-            Some(state) if state.is_entered() || self.follows(state) => self.descend(state)?,
+            Some(state) if state.is_entered() => self.descend(state)?,
             Some(state) if state.is_entered_root() => self.enter_root(state)?,
             Some(_) => {}
             None => self.updates.request.set(EntryState::NO_REQUEST), // about this entry alone
@@ -372,12 +372,6 @@ impl Walk {
             }
         }
         Ok(true)
-    }
-
-    /// Returns `true` if the entry is entered because all links are followed.
-    #[cold]
-    fn follows(&self, state: EntryState) -> bool {
-        state.with_request(self.cursor.options.request).is_entered()
     }
 
     /// Advances to the next entry of the current directory, if it is in the listing. With more to
@@ -395,7 +389,8 @@ impl Walk {
         *next += 1;
         path.set_name(bounds.path_end, entry.name_with_nul());
         if options.enters_below(bounds.depth) {
-            *state = EntryState::from_type(entry.d_type());
+            let found = EntryState::from_type(entry.d_type());
+            *state = found.map(|found| found.with_request(options.request));
         }
         true
     }
@@ -440,7 +435,7 @@ impl Walk {
         let entry = listing.get(top.remaining.next - 1).expect("BUG: no entry was yielded");
         let (mut state, name) = (state, entry.name_cstr());
         if state.has(EntryState::LINK) {
-            state = state.with_request(cursor.options.request).resolve(top.dir(), name);
+            state = state.resolve(top.dir(), name);
             if !state.is_entered() {
                 return Ok(());
             }
