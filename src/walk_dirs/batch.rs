@@ -43,13 +43,9 @@ impl Batch {
     /// Creates a batch of so many bytes of records, but at least and at most those of a [`Buffer`].
     /// It allocates nothing before it reads.
     pub(crate) fn with_capacity(bytes: usize, options: &Options) -> Self {
-        Self {
-            listing: options.listing(Order::Unsorted),
-            next: 0,
-            noted_end: 0,
-            updates: EntryUpdates::default(),
-            capacity: Buffer::clamp(bytes),
-        }
+        let listing = options.listing(Order::Unsorted);
+        let (updates, capacity) = (EntryUpdates::default(), Buffer::clamp(bytes));
+        Self { listing, next: 0, noted_end: 0, updates, capacity }
     }
 
     /// Begins a directory in this phase.
