@@ -44,11 +44,11 @@ use std::{io, str};
 /// ```
 ///
 /// The name, the inode number and, on most file systems, the type come with the listing, and cost
-/// nothing. Everything else asks the kernel, mostly by one system call:
-/// [`metadata`](Self::metadata), unless the reader [has fetched it](crate::WalkOptions::metadata),
-/// [`read_link`](Self::read_link) and [`open_file`](Self::open_file). These act on the name in the
-/// open directory rather than on a path, retry after `EINTR`, and put the [`path`](Self::path) of
-/// the entry into their errors.
+/// nothing. Everything else asks the kernel: [`metadata`](Self::metadata), unless the reader [has
+/// fetched it](crate::WalkOptions::metadata), [`read_link`](Self::read_link),
+/// [`open_file`](Self::open_file), [`remove_file`](Self::remove_file) and
+/// [`remove_dir`](Self::remove_dir). These act on the name in the open directory rather than on a
+/// path, retry after `EINTR`, and put the [`path`](Self::path) of the entry into their errors.
 ///
 /// An entry stays on its thread: to work elsewhere, send a copy of the name, or what
 /// [`open_file`](Self::open_file) returns.
@@ -164,6 +164,9 @@ pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, E
 
 impl<'a> Entry<'a> {
     /// Returns the name, which has at least one byte, no NUL and no `/`. It need not be UTF-8.
+    ///
+    /// Only the name of a [yielded root](crate::WalkOptions::yield_roots) can have slashes at its
+    /// end, or be `/`, `.` or `..`.
     #[doc(alias("d_name", "extension"))]
     #[inline]
     pub fn name(&self) -> &[u8] {

@@ -77,7 +77,8 @@ impl OwnedEntry {
         self.file_type.map_err(|errno| Error::at_depth(&self.path, self.depth, errno))
     }
 
-    /// Returns the depth below the root: 1 for an entry of the root, or of a [`ReadDir`].
+    /// Returns the depth below the root: 1 for an entry of the root, or of a [`ReadDir`], and 0 for
+    /// a root that is [yielded](crate::WalkOptions::yield_roots).
     pub fn depth(&self) -> usize {
         self.depth
     }

@@ -694,7 +694,7 @@ impl WalkOptions {
         /// let mut walk = lendir::WalkOptions::new().follow_links(true).open("/sys/class/net")?;
         /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
         ///     if entry.depth() > 1 {
-        ///         entry.skip_subtree(); // in /sys, links lead everywhere
+        ///         entry.skip_subtree(); // in /sys, links point everywhere
         ///     }
         ///     println!("{:?}", entry.path());
         /// }
@@ -707,17 +707,17 @@ impl WalkOptions {
         /// Sets whether a root that is a symbolic link to a directory is followed. The default is
         /// `true`.
         ///
-        /// With `false`, such a root is an error: `ENOTDIR`, or `ELOOP` on old kernels. But
-        /// **`link/` and `link/.` are followed all the same**, because only the last component of
-        /// the path counts. A program that removes files strips such endings first, by
-        /// `path.components().as_path()`.
+        /// With `false`, such a root is an error (`ENOTDIR`, or `ELOOP` on old kernels), unless
+        /// [`yield_roots`](Self::yield_roots) makes it an entry. But **`link/` and `link/.` are
+        /// followed all the same**, because only the last component of the path counts. A program
+        /// that removes files strips such endings first, by `path.components().as_path()`.
         follow_root_links,
         /// Sets how many directories each thread of the walk may hold open at once. The default is
         /// 32, and the minimum is 4.
         ///
         /// Trees can be deeper than a process may have descriptors. Above this number the walk
         /// closes the directories nearest the root, and reopens them on the way back. It does the
-        /// same if the process or the system has few descriptors left, and [leaves
+        /// same if the process has few descriptors left, or the system none, and [leaves
         /// eight](crate::security#descriptors) to your loop, or half of its own.
         ///
         /// The price is that **a directory can be lost while it is closed**, because the walk does
@@ -843,10 +843,11 @@ impl WalkOptions {
     /// ```
     ///
     /// The entry is the last component of the path as you wrote it, such as `dir`, `dir/`, `..` or
-    /// `/`, in the directory that contains it, and a root of [`from_fd`](Self::from_fd) is `.` in
-    /// itself. Like any entry, it can be queried, opened, removed and skipped. A root that is a
-    /// link to a directory is a `Symlink`, and unless
+    /// `/`, in the directory that contains it. Like any entry, it can be queried, opened, removed
+    /// and skipped. A root that is a link to a directory is a `Symlink`, and unless
     /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
+    ///
+    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove.
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
         self.options.yield_roots = yes;

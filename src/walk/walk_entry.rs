@@ -65,7 +65,8 @@ impl<'a> WalkEntry<'a> {
         self.path.relative_to_root()
     }
 
-    /// Returns the depth below the root: 1 for an entry of the root.
+    /// Returns the depth below the root: 1 for an entry of the root, and 0 for the root itself, if
+    /// it is [yielded](crate::WalkOptions::yield_roots).
     #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
