@@ -95,8 +95,9 @@ impl<'a> ListedEntry<'a> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The entry always asks the kernel: `dir` may be another directory, in which you look for the
-    /// same name.
+    /// `dir` may also be another directory, in which you look for the same name. That is why the
+    /// entry never returns metadata that the listing has fetched, but asks the kernel. Its type and
+    /// its inode number remain those of the listing.
     #[inline]
     pub fn in_dir<'e>(&self, dir: BorrowedFd<'e>) -> Entry<'e>
     where
