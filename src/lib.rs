@@ -82,8 +82,8 @@
 //!
 //! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
 //! That is why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
-//! what you need, as in `entry.path().to_owned()`. Where that is a burden, write `for entry in
-//! walk?`, which yields an [`OwnedEntry`] at one allocation each.
+//! what you need, as in `entry.path().to_owned()`. Where that is a burden, write
+//! `for entry in lendir::walk(root)?`, which yields an [`OwnedEntry`] at one allocation each.
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that
