@@ -201,7 +201,7 @@ impl Grep {
             if self.is_terminal {
                 lines = escape(&lines);
             }
-            io::stdout().write_all(&lines)?; // by one call, because other threads print, too
+            io::stdout().write_all(&lines)?; // by one call, because other threads print as well
             if len < CHUNK {
                 return Ok(());
             }

@@ -119,8 +119,8 @@ pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<Owne
     open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
-/// Opens `name` in `dir` like [`at`], but for `*at` calls and `..` only. This needs no permission to
-/// read the directory.
+/// Opens `name` in `dir` like [`at`], but for `*at` calls and `..` only. This needs no permission
+/// to read the directory.
 pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     at(dir, name, flags.union(OFlags::PATH))
 }

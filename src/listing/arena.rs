@@ -137,7 +137,7 @@ impl Arena {
     }
 
     /// Adds the metadata of the entry whose name starts at `name_start`. Memory is reserved. The
-    /// last bits of its index take the place of `d_reclen`, which nobody else reads again. A binary
+    /// last bits of its index take the place of `d_reclen`, which is not read again. A binary
     /// search instead would take a tenth of the time of the query.
     #[allow(clippy::cast_possible_truncation, reason = "the last bits")]
     pub(crate) fn push_metadata(&mut self, name_start: usize, metadata: Metadata) {

@@ -92,7 +92,7 @@ pub struct Listing {
     /// Whether the metadata of each entry is fetched right after its batch.
     pub(crate) has_metadata: bool,
     /// Whether no directory is asked for anything if something is mounted on it: a server that does
-    /// not answer would not let go of whoever asks.
+    /// not answer would hold up its caller.
     pub(crate) is_on_one_mount: bool,
     /// The first error of a query that [`Order::Path`] needs.
     type_error: Option<(Span, Errno)>,
@@ -395,9 +395,9 @@ impl Listing {
             grow(&mut arena.memory, *records_end + grown)?;
         }
         let mut room = arena.room(*records_end);
-        // If too little memory for another batch would remain, this batch gets the remaining
-        // memory, too. So the arena does not grow when the same directory is read again, even if
-        // its mount saves the last, empty batch.
+        // If too little memory for another batch would remain, this batch gets all of it. So the
+        // arena does not grow when the same directory is read again, even if its mount saves the
+        // last, empty batch.
         if room >= batch + MIN_ROOM {
             room = batch;
         }
@@ -534,7 +534,7 @@ impl Listing {
             self.read_batch(source, batch, growth);
         }
         if self.phase.is_reading() && self.arena.room(self.records_end) < MAX_RECORD {
-            // If memory is refused, the next batch is small, too.
+            // If memory is refused, the next batch is small as well.
             let _ = grow(&mut self.arena.memory, records_start + batch);
         }
     }

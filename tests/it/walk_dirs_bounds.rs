@@ -214,7 +214,8 @@ fn walk_reopens_parents_of_changed_directories() {
 }
 
 /// `parent_and_name` is `None` below a lost level, and for a root that came as a descriptor. A name
-/// alone would act in the current directory, and there `remove_dir` is an error. A level that was reopened by name is readable.
+/// alone would act in the current directory, and there `remove_dir` is an error. A level that was
+/// reopened by name is readable.
 #[test]
 fn parent_and_name_leads_to_the_directory() {
     const DEPTH: usize = 10;

@@ -174,7 +174,7 @@ impl Fault<'_> {
             // A level is closed, or the directory cannot be opened. Without mounts, there is no
             // error.
             (OPENAT2, EMFILE | ENFILE) | (STATX, ENOSYS | EPERM) => failed,
-            // Most are queries of types, which the opening tells, too, or of metadata.
+            // Most are queries of types, which opening also tells, or of metadata.
             (STATX, _) if !self.has_types || self.has_metadata => failed,
             // So are some of these.
             (OPENAT2, _) if self.is_on_one_mount && (!self.has_types || self.has_metadata) => {
