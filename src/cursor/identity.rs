@@ -48,8 +48,8 @@ impl Identity {
         }
     }
 
-    /// Returns an identity that no other directory will have: this one is still open, and is about
-    /// to be closed or shared.
+    /// Returns the identity of a directory that is still open, and is about to be closed or shared.
+    /// Where births are [fixed](has_fixed_births), no later directory has the same.
     ///
     /// While the clock can stamp the same birth time again, another process can replace the
     /// directory by a twin with the same inode number and birth time. So this [waits](wait_past)
