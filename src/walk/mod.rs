@@ -773,9 +773,9 @@ impl WalkOptions {
         ///
         /// A server that does not answer holds up its callers, and not even `SIGKILL` helps. That
         /// is why under [`same_mount`](Self::same_mount), and by helper threads, nothing that is
-        /// mounted on a directory is asked, and nothing is fetched for that directory. Where
-        /// `openat2` is refused (before Linux 5.6, on Android, under some seccomp filters), nothing
-        /// is then fetched for any directory.
+        /// mounted on a directory is asked, and nothing is fetched for that directory. Your own
+        /// query of it does ask. Where `openat2` is refused (before Linux 5.6, on Android, under
+        /// some seccomp filters), nothing is then fetched for any directory.
         ///
         /// # Performance
         ///
