@@ -62,7 +62,8 @@ use std::{io, str};
 pub struct Entry<'a> {
     pub(crate) record: Record<'a>,
     pub(crate) directory: Directory<'a>,
-    /// Gets the type that a query finds, for whoever yields the entry. `None` if nobody asks.
+    /// Gets the type that a query finds, for the reader that yields the entry. `None` if that
+    /// reader needs no types.
     pub(crate) queried: Option<&'a Cell<Option<FileType>>>,
 }
 
@@ -146,8 +147,8 @@ pub(crate) const DONT_SYNC: AtFlags = AtFlags::from_bits_retain(0x4000);
 /// The flags to read a file. A terminal does not become the controlling one.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NOCTTY);
 
-/// Asks only for the type of an entry, which no server needs to confirm. As for
-/// [`Metadata`], whatever the error of `statx` is, the answer of `fstatat` counts.
+/// Asks only for the type of an entry, which no server needs to confirm. Like
+/// [`Metadata::query`], it takes the answer of `fstatat`, whatever the error of `statx` is.
 #[cold]
 #[inline(never)]
 pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, Errno> {

@@ -83,8 +83,8 @@ impl Mount {
         }
     }
 
-    /// Returns the facts about the mount of `target`, which may be that of `dir`, which is this. On
-    /// NFS, that saves a request and a look at all mounts.
+    /// Returns the facts about the mount of `target`. If `dir`, on this mount, is on the same one,
+    /// they are known, which on NFS saves a request and a look at all mounts.
     pub(crate) fn of_target(self, dir: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Self {
         let is_same = || mount_id(dir).is_some_and(|mount| Some(mount) == mount_id(target));
         if self.nfs_version > 0 && is_same() { self } else { Self::of(target) }
