@@ -250,9 +250,10 @@ impl<'a, S> Dir<'a, S> {
     ///   directory that is also yielded would be entered twice.
     ///
     /// If the walk cannot enter it, [`WalkDirs::next`](crate::WalkDirs::next) says so later, since
-    /// you asked for it. There, `ENOENT` means that there is no such entry, `ENOTDIR` that it is a
-    /// symbolic link or a file, and `EXDEV` that it is a mount point, under
-    /// [`same_mount`](crate::WalkOptions::same_mount).
+    /// you asked for it. There, `EXDEV` means that it is a mount point, under
+    /// [`same_mount`](crate::WalkOptions::same_mount). `ENOENT` means that there is no such entry,
+    /// and `ENOTDIR` that it is a symbolic link or a file, except that
+    /// [`follow_links`](crate::WalkDirsOptions::follow_links) passes over these.
     ///
     /// [`skip_subdirs`]: Self::skip_subdirs
     pub fn enter_name(&mut self, name: impl AsRef<[u8]>) -> Result<bool, Error> {
