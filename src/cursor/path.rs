@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The most bytes of a name, with a slash before and a NUL behind it.
+/// The most bytes of a name, with a slash before it and a NUL after it.
 const MAX_NAME: usize = 4095 + 2;
 
 /// The path of the name that was set last.

@@ -234,7 +234,7 @@ impl Listing {
         Ok(copy)
     }
 
-    /// Copies the entries of another listing, in their order, behind the entries up to `above`, and
+    /// Copies the entries of another listing, in their order, after the entries up to `above`, and
     /// its phase.
     pub(crate) fn append(&mut self, above: Extent, other: &Self) {
         self.truncate(above);
@@ -308,7 +308,7 @@ impl Listing {
         self.type_error(directory).map_or(Ok(()), Err)
     }
 
-    /// Reads the whole directory behind the entries up to `above`, which stay unchanged. Even after
+    /// Reads the whole directory after the entries up to `above`, which stay unchanged. Even after
     /// an error, the entries that were read before it are sorted.
     #[inline(always)]
     pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) {
@@ -339,7 +339,7 @@ impl Listing {
         }
     }
 
-    /// Reads a batch of about `batch` bytes, and of at least `least`, behind the entries, and
+    /// Reads a batch of about `batch` bytes, and of at least `least`, after the entries, and
     /// queries its entries.
     #[inline(always)]
     fn read_batch(&mut self, source: Source<'_>, batch: usize, growth: [usize; 2]) {
@@ -516,7 +516,7 @@ impl Listing {
         self.records_end = to + end - start;
     }
 
-    /// Reads the next batch that has entries, of about `batch` bytes, behind the entries. `phase`
+    /// Reads the next batch that has entries, of about `batch` bytes, after the entries. `phase`
     /// is the phase before.
     #[inline(always)]
     pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {

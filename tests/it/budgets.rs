@@ -89,7 +89,7 @@ const LINK_TO_MANY: Shape = ("link at the end to many directories", |at, size| {
 const MANY_LINKS: Shape =
     ("many links at the end", |at, size| links_at_the_end(at, size, size, "many"));
 
-/// Makes a chain in `name` with a link to the directory `many` before and behind the next directory
+/// Makes a chain in `name` with a link to the directory `many` before and after the next directory
 /// at each level.
 fn linked_chain(at: &Path, name: &str, size: usize) {
     tree::make(at, &[&format!("{name}/"), "many/"]);

@@ -183,7 +183,7 @@ fn open_file_waits_for_a_lease() {
         // SAFETY: these calls take numbers alone.
         let lease =
             |kind: libc::c_int| unsafe { libc::fcntl(holder.as_raw_fd(), F_SETLEASE, kind) };
-        // SAFETY: ditto. The kernel asks by this signal, which would end the process.
+        // SAFETY: the same. The kernel asks by this signal, which would end the process.
         unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         if lease(libc::F_WRLCK) != 0 {
             return skip(TEST, "leases on its file system");
