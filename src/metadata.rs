@@ -138,6 +138,12 @@ impl Metadata {
         }
     }
 
+    /// Returns the error of an entry whose metadata was not fetched.
+    #[cold]
+    pub(crate) fn not_fetched() -> io::Error {
+        io::Error::new(io::ErrorKind::Unsupported, "metadata was not fetched")
+    }
+
     /// Returns the type. It is certain, even where [`Entry::d_type`](crate::Entry::d_type) is not.
     #[inline]
     pub fn file_type(&self) -> FileType {
@@ -175,9 +181,14 @@ impl Metadata {
 
     /// Returns the length in bytes. A symbolic link is as long as its target's path.
     #[allow(clippy::len_without_is_empty, reason = "as in std")]
-    #[doc(alias = "size")]
     #[inline]
     pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns the length in bytes, like [`len`](Self::len).
+    #[inline]
+    pub fn size(&self) -> u64 {
         self.len
     }
 

@@ -3,6 +3,7 @@
 
 use super::arena::Arena;
 use super::span::Span;
+use crate::error::{Error, try_join};
 use crate::file_type::FileType;
 use crate::metadata::Metadata;
 use crate::read_dir::entry::{Directory, Entry, Record, canonical_decimal, kept_field};
@@ -75,11 +76,19 @@ impl<'a> ListedEntry<'a> {
         kept_field(&self.arena.memory, self.span.start() - HEADER)
     }
 
-    /// Returns the metadata if [`Listing::with_metadata`](crate::Listing::with_metadata) has
-    /// fetched it. Where that failed, [`in_dir`](Self::in_dir) can ask again, and sees the error.
+    /// Returns the metadata that [`Listing::with_metadata`](crate::Listing::with_metadata) has
+    /// fetched.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported): it was not fetched, because you did not
+    /// ask for it, or the query failed. [`in_dir`](Self::in_dir) can ask again.
     #[inline]
-    pub fn metadata(&self) -> Option<&'a Metadata> {
-        self.arena.metadata(self.span)
+    pub fn metadata(&self) -> Result<&'a Metadata, Error> {
+        let Arena { path, depth, .. } = self.arena;
+        let path = || try_join(path, self.name());
+        let error = || Error::at_depth(path(), depth + 1, Metadata::not_fetched());
+        self.arena.metadata(self.span).ok_or_else(error)
     }
 
     /// Makes an [`Entry`] of it, which can be queried and opened. `dir` is the directory that was
@@ -111,7 +120,7 @@ impl<'a> ListedEntry<'a> {
 
     #[inline]
     pub(crate) fn record(&self) -> Record<'a> {
-        Record::Kept { bytes: self.bytes(), metadata: self.metadata() }
+        Record::Kept { bytes: self.bytes(), metadata: self.arena.metadata(self.span) }
     }
 
     /// Returns the record up to the NUL of its name.

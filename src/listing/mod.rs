@@ -206,12 +206,8 @@ impl Listing {
     /// let mut listing = lendir::Listing::new().with_metadata();
     /// lendir::read_dir("src")?.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     match entry.metadata() {
-    ///         Some(metadata) => println!("{:8} {:?}", metadata.len(), entry.file_name()),
-    ///         None => println!("       ? {:?}", entry.file_name()),
-    ///     }
+    ///     println!("{:8} {:?}", entry.metadata()?.len(), entry.file_name());
     /// }
-    /// # assert!(listing.by_name("lib.rs").is_some_and(|entry| entry.metadata().is_some()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[doc(alias("nfs", "READDIRPLUS", "size", "mtime"))]

@@ -83,9 +83,24 @@ impl OwnedEntry {
         self.depth
     }
 
-    /// Returns the metadata if the walk has [fetched](crate::WalkOptions::metadata) it.
-    pub fn metadata(&self) -> Option<&Metadata> {
-        self.metadata.as_ref()
+    /// Returns the metadata that the walk has [fetched](crate::WalkOptions::metadata).
+    ///
+    /// ```
+    /// let mut bytes = 0;
+    /// for entry in lendir::WalkOptions::new().metadata(true).open("src")? {
+    ///     bytes += entry?.metadata()?.len();
+    /// }
+    /// # assert!(bytes > 0);
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported): it was not fetched, because you did not
+    /// ask for it, the query failed, or the entry is a mount point that the walk does not enter.
+    pub fn metadata(&self) -> Result<&Metadata, Error> {
+        let error = || Error::at_depth(&self.path, self.depth, Metadata::not_fetched());
+        self.metadata.as_ref().ok_or_else(error)
     }
 }
 

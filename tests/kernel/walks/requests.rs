@@ -43,7 +43,7 @@ fn listing(mut listing: Listing, dir: &Path, queries: bool) -> usize {
 fn count(listing: &Listing, dir: &impl AsFd, queries: bool) -> usize {
     for entry in listing.iter().filter(|_| queries) {
         let fetched = entry.metadata().cloned();
-        let metadata = fetched.map_or_else(|| entry.in_dir(dir.as_fd()).metadata(), Ok).unwrap();
+        let metadata = fetched.or_else(|_| entry.in_dir(dir.as_fd()).metadata()).unwrap();
         assert!(metadata.is_file());
     }
     listing.len()
