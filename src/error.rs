@@ -106,7 +106,8 @@ impl Error {
     /// Notes that a link leads back to this [ancestor](Self::loop_ancestor).
     pub(crate) fn with_loop_ancestor(mut self, ancestor: &Path) -> Self {
         if let Some([known]) = self.known.as_deref_mut() {
-            known.loop_ancestor = Some(try_join(ancestor.as_os_str().as_bytes(), b""));
+            let copy = try_join(ancestor.as_os_str().as_bytes(), b"");
+            known.loop_ancestor = Some(copy).filter(|copy| copy == ancestor); // unless refused
         }
         self
     }

@@ -21,7 +21,6 @@ pub(crate) mod roots;
 pub(crate) mod spare;
 pub(crate) mod stack;
 
-use crate::allocate::try_collect;
 use crate::error::{Error, try_join};
 use crate::open;
 use crate::read_dir::entry::query_type;
@@ -107,6 +106,9 @@ impl<T: Work> Cursor<T> {
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
+            if !self.path.reserve_root(&path) {
+                return Err(Error::of_root(try_join(&path, b""), Errno::NOMEM));
+            }
             self.path.begin(&path);
             loop {
                 match Root::begin(&path, &self.options) {
@@ -343,9 +345,10 @@ impl<T: Work> Cursor<T> {
             path: path.copy_prefix(bounds.path_end)?,
             ..Self::new(*options)
         };
-        part.stack.levels =
-            try_collect([Level { state: LevelState::Shared(dir), bounds, mount, remaining }])
-                .ok()?;
+        // One more, so that `insert_level_above` does not allocate.
+        part.stack.levels.try_reserve(2).ok()?;
+        let state = LevelState::Shared(dir);
+        part.stack.levels.push(Level { state, bounds, mount, remaining });
         Some(part)
     }
 }

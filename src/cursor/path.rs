@@ -82,6 +82,12 @@ impl TreePath {
         self.bytes.try_reserve(MAX_NAME).is_ok()
     }
 
+    /// Reserves memory for the path to another root, and for the names in it.
+    pub(super) fn reserve_root(&mut self, root: &[u8]) -> bool {
+        self.bytes.clear();
+        self.bytes.try_reserve(root.len() + 1 + MAX_NAME).is_ok()
+    }
+
     /// Appends `name`, which has its NUL, to the path of the level that ends at `end`.
     #[inline]
     pub(crate) fn set_name(&mut self, end: usize, name: &[u8]) {
