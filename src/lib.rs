@@ -54,14 +54,18 @@
 //!
 //! `println!` panics when its output is closed, as by `| head`, and the program above ends with
 //! success even if half of the tree could not be read. One that people keep should do neither. This
-//! one exits like `ls`: with 1 if anything failed, and with 2 if a whole tree is missing.
+//! one accepts files as roots, and exits like `ls`: with 1 if anything failed, and with 2 if a tree
+//! is missing.
 //!
 //! ```no_run
 //! use std::io::{ErrorKind, Write, stdout};
 //!
 //! fn main() -> std::process::ExitCode {
-//!     let mut status = 0;
-//!     let mut walk = lendir::WalkOptions::new().open_all(std::env::args_os().skip(1));
+//!     let (mut status, mut roots) = (0, Vec::from_iter(std::env::args_os().skip(1)));
+//!     if roots.is_empty() {
+//!         roots.push(".".into());
+//!     }
+//!     let mut walk = lendir::WalkOptions::new().yield_roots(true).open_all(roots);
 //!     while let Some(entry) = walk.next_or_report(|error| {
 //!         eprintln!("{error}");
 //!         status = status.max(if error.is_root() { 2 } else { 1 });

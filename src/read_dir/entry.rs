@@ -357,7 +357,8 @@ impl<'a> Entry<'a> {
     /// Opening alone can wake a writer that waits at a FIFO, or wait for one. That is why an entry
     /// is refused unopened if the listing, or else a query, says that it is not a regular file. The
     /// type is checked again after opening, because another process can swap the file in between.
-    /// Even then, opening does not wait at a FIFO, nor does a terminal become the controlling one.
+    /// What it swaps in is opened for a moment, which neither waits at a FIFO nor makes a terminal
+    /// the controlling one.
     ///
     /// ```
     /// use std::io::Read;

@@ -847,7 +847,8 @@ impl WalkOptions {
     /// and skipped. A root that is a link to a directory is a `Symlink`, and unless
     /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
     ///
-    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove.
+    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove. So
+    /// a program that skips names with a dot in front looks at the [depth](WalkEntry::depth) first.
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
         self.options.yield_roots = yes;

@@ -83,7 +83,7 @@ impl<'a> WalkEntry<'a> {
 
     /// Tells the walk not to descend into this entry. If its type is unknown, it is not even opened
     /// to find out.
-    #[doc(alias("hidden", "prune", "filter_entry"))]
+    #[doc(alias("hidden", "prune", "filter_entry", "skip_current_dir"))]
     #[inline]
     pub fn skip_subtree(&self) {
         self.updates.request.set(EntryState::SKIPPED);
