@@ -34,6 +34,7 @@ use std::{fmt, io};
 ///
 /// Write `fn main() -> Result<(), lendir::Error>`. From a `main` that returns an [`io::Result`],
 /// Rust prints `Custom { kind: NotFound, error: … }`.
+#[doc(alias = "escape")]
 pub struct Error {
     cause: io::Error,
     is_root: bool,

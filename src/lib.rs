@@ -208,7 +208,7 @@
 //! filter that kills instead, such as Android's for applications, kills programs built for glibc or
 //! musl; those built for Android never call `openat2`.
 #![deny(unsafe_code)]
-#![doc(test(attr(deny(unused_imports))))]
+#![doc(test(attr(deny(unused_imports, unused_variables, unused_mut))))]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -250,6 +250,7 @@ pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs}
 #[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]
 #[doc(alias("hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
 #[doc(alias("remove_dir_all", "rm", "size", "tokio", "tree", "watch"))]
+#[doc(alias("duplicates", "escape", "stream", "tar", "timeout"))]
 pub mod recipes {}
 
 #[cfg(doc)]

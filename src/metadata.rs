@@ -198,7 +198,7 @@ impl Metadata {
     ///
     /// [`InvalidData`](io::ErrorKind::InvalidData): a `SystemTime` cannot hold the time, which only
     /// a broken file system returns.
-    #[doc(alias = "mtime")]
+    #[doc(alias("mtime", "old files"))]
     pub fn modified(&self) -> io::Result<SystemTime> {
         time(self.seconds[MODIFIED], self.nanoseconds[MODIFIED])
     }

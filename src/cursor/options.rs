@@ -65,25 +65,34 @@ impl Default for Options {
 }
 
 /// Writes the methods that `WalkOptions` and `WalkDirsOptions` have in common. `$walk` is what they
-/// make. Each option is documented once, at the `WalkOptions`.
+/// make. Each option is documented once, at the `WalkOptions`. Methods come in the order of the
+/// documentation, and those of one walk alone after `open`.
 macro_rules! common_options {
     (
         $walk:ty,
-        $(#[$same_mount:meta])* same_mount,
+        $(#[$open:meta])* open,
+        { $($more:tt)* }
+        $(#[$max_depth:meta])* max_depth,
         $(#[$follow_links:meta])* follow_links,
+        $(#[$metadata:meta])* metadata,
+        $(#[$same_mount:meta])* same_mount,
         $(#[$follow_root_links:meta])* follow_root_links,
         $(#[$max_open:meta])* max_open,
-        $(#[$max_depth:meta])* max_depth,
         $(#[$no_atime:meta])* no_atime,
-        $(#[$metadata:meta])* metadata,
-        $(#[$open:meta])* open,
         $(#[$open_all:meta])* open_all,
         $(#[$from_fd:meta])* from_fd,
     ) => {
-        $(#[$same_mount])*
-        #[doc(alias("mount", "one_file_system", "xdev", "same_file_system"))]
-        pub fn same_mount(mut self, yes: bool) -> Self {
-            self.options.same_mount = yes;
+        $(#[$open])*
+        pub fn open(self, path: impl AsRef<::std::path::Path>) -> Result<$walk, $crate::Error> {
+            let roots = $crate::cursor::roots::Roots::open(path.as_ref(), &self.options)?;
+            Ok(self.begin(roots, path.as_ref()))
+        }
+
+        $($more)*
+
+        $(#[$max_depth])*
+        pub fn max_depth(mut self, depth: usize) -> Self {
+            self.options.max_depth = depth;
             self
         }
 
@@ -92,6 +101,20 @@ macro_rules! common_options {
         pub fn follow_links(mut self, yes: bool) -> Self {
             use $crate::cursor::entry_state::EntryState;
             self.options.request = if yes { EntryState::FOLLOWED } else { EntryState::NO_REQUEST };
+            self
+        }
+
+        $(#[$metadata])*
+        #[doc(alias("nfs", "READDIRPLUS", "mtime", "modified", "size", "statx"))]
+        pub fn metadata(mut self, yes: bool) -> Self {
+            self.options.metadata = yes;
+            self
+        }
+
+        $(#[$same_mount])*
+        #[doc(alias("mount", "one_file_system", "xdev", "same_file_system"))]
+        pub fn same_mount(mut self, yes: bool) -> Self {
+            self.options.same_mount = yes;
             self
         }
 
@@ -108,30 +131,11 @@ macro_rules! common_options {
             self
         }
 
-        $(#[$max_depth])*
-        pub fn max_depth(mut self, depth: usize) -> Self {
-            self.options.max_depth = depth;
-            self
-        }
-
         $(#[$no_atime])*
         #[doc(alias("O_NOATIME", "atime"))]
         pub fn no_atime(mut self, yes: bool) -> Self {
             self.options.flags.set(::rustix::fs::OFlags::NOATIME, yes);
             self
-        }
-
-        $(#[$metadata])*
-        #[doc(alias("nfs", "READDIRPLUS", "mtime", "modified", "size", "statx"))]
-        pub fn metadata(mut self, yes: bool) -> Self {
-            self.options.metadata = yes;
-            self
-        }
-
-        $(#[$open])*
-        pub fn open(self, path: impl AsRef<::std::path::Path>) -> Result<$walk, $crate::Error> {
-            let roots = $crate::cursor::roots::Roots::open(path.as_ref(), &self.options)?;
-            Ok(self.begin(roots, path.as_ref()))
         }
 
         $(#[$open_all])*

@@ -217,6 +217,7 @@ impl<'a> Entry<'a> {
 
     /// Parses the name as a number, such as a PID, a TID or a descriptor. Only a decimal number up
     /// to `u32::MAX` counts, without a sign or a leading zero.
+    #[doc(alias("pid", "proc"))]
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
@@ -231,7 +232,7 @@ impl<'a> Entry<'a> {
     /// # Errors
     ///
     /// The errors of [`metadata`](Self::metadata), if the listing does not have the type.
-    #[doc(alias("is_dir", "is_file", "is_symlink"))]
+    #[doc(alias("is_dir", "is_file", "is_symlink", "path_is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {

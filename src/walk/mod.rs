@@ -327,6 +327,14 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
+    /// To match a glob, bring the crate `globset`:
+    ///
+    /// ```ignore
+    /// let glob = globset::Glob::new("*.rs")?.compile_matcher();
+    /// let found = lendir::walk("src")?
+    ///     .filter_map(|entry| glob.is_match(entry.path()).then(|| entry.path().to_owned()));
+    /// ```
+    ///
     /// # Errors
     ///
     /// The same as for [`next`](Self::next).
@@ -658,8 +666,9 @@ impl WalkOptions {
     /// ```
     /// use lendir::WalkOptions;
     ///
-    /// let mut walk = WalkOptions::new().max_depth(2).open("/sys/class")?;
-    /// # assert!(walk.next()?.is_some());
+    /// for entry in WalkOptions::new().max_depth(2).open("/sys/class")? {
+    ///     println!("{:?}", entry?.path());
+    /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn new() -> Self {
@@ -668,21 +677,41 @@ impl WalkOptions {
 
     common_options! {
         Walk,
-        /// Sets whether the walk stays on the mount of each root. The default is `false`.
+        /// Opens the root `path`, and makes the walk of this tree. Its paths begin with `path` as
+        /// you wrote it.
         ///
-        /// With `true`, a directory on which something else is mounted is yielded, but not entered.
-        /// Mounts count rather than devices: a bind mount of the same file system is left out,
-        /// while a btrfs subvolume is entered. `find -xdev` does the opposite in both cases, and a
-        /// walk before Linux 5.8 may do so.
+        /// # Errors
         ///
-        /// A file can be a mount point as well, as in most containers, and is yielded like any
-        /// other. [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises both.
+        /// The errors of [`lendir::open`](crate::open()), with the path, such as `ENOTDIR` for a
+        /// file, unless [`yield_roots`](Self::yield_roots) accepts it. If you have no permission to
+        /// read the root, the error comes only when the walk reads it.
+        open,
+        {
+            /// Sets the order of the entries of each directory. The default is
+            /// [`Order::Unsorted`], the order of the kernel.
+            ///
+            /// ```
+            /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
+            /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
+            ///     println!("{:?}", entry.path()); // "src/coming_from.md" comes first
+            /// }
+            /// # Ok::<(), lendir::Error>(())
+            /// ```
+            ///
+            /// A sorted walk reads each directory [whole](Walk#what-is-read-when), which is late to
+            /// query entries on a server. Set [`metadata`](Self::metadata) there.
+            #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
+            pub fn order(mut self, order: Order) -> Self {
+                self.order = order;
+                self
+            }
+        }
+        /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
+        /// entries of a root have depth 1. There is no limit by default.
         ///
-        /// # Performance
-        ///
-        /// With `openat2` (Linux 5.6), only a followed link costs more: two `statx`. Without it,
-        /// every directory does.
-        same_mount,
+        /// A directory at the maximum depth is yielded, but not opened. With 0, a
+        /// [`WalkDirs`](crate::WalkDirs) yields each root without entries.
+        max_depth,
         /// Sets whether every symbolic link is followed, as if you called
         /// [`follow`](crate::WalkEntry::follow) for each entry. The default is `false`.
         ///
@@ -704,48 +733,6 @@ impl WalkOptions {
         /// Unlike in walkdir, [`file_type`](crate::Entry::file_type) and queries still describe the
         /// link itself. A link to a file, or to nothing, is yielded like any other entry.
         follow_links,
-        /// Sets whether a root that is a symbolic link to a directory is followed. The default is
-        /// `true`.
-        ///
-        /// With `false`, such a root is an error (`ENOTDIR`, or `ELOOP` on old kernels), unless
-        /// [`yield_roots`](Self::yield_roots) makes it an entry. But **`link/` and `link/.` are
-        /// followed all the same**, because only the last component of the path counts. A program
-        /// that removes files strips such endings first, by `path.components().as_path()`.
-        follow_root_links,
-        /// Sets how many directories each thread of the walk may hold open at once. The default is
-        /// 32, and the minimum is 4.
-        ///
-        /// Trees can be deeper than a process may have descriptors. Above this number the walk
-        /// closes the directories nearest the root, and reopens them on the way back. It does the
-        /// same if the process has few descriptors left, or the system none, and [leaves
-        /// eight](crate::security#descriptors) to your loop, or half of its own.
-        ///
-        /// The price is that **a directory can be lost while it is closed**, because the walk does
-        /// not find it again, or not [as the one it was](crate::security#closed-directories). The
-        /// walk then returns one error with the path, skips the rest there (and the second visit of
-        /// a `WalkDirs`), and goes on above. If directories are moved around in the tree while you
-        /// walk, raise the number above its depth.
-        ///
-        /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
-        ///   directory above it.
-        /// - `ENOTDIR`: another file has the name now.
-        /// - `ESTALE`: an NFS server no longer knows the directory.
-        /// - `EACCES`: a directory on the path can no longer be searched.
-        /// - `EMFILE`, `ENFILE`: no descriptor is left.
-        max_open,
-        /// Sets the depth of the deepest entries that are yielded, like `find -maxdepth`: the
-        /// entries of a root have depth 1. There is no limit by default.
-        ///
-        /// A directory at the maximum depth is yielded, but not opened. With 0, a
-        /// [`WalkDirs`](crate::WalkDirs) yields each root without entries.
-        max_depth,
-        /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
-        /// leaves their access times alone. The default is `false`.
-        ///
-        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. For other users,
-        /// for a root that you pass to [`from_fd`](Self::from_fd), and where a server sets the
-        /// access times, nothing changes.
-        no_atime,
         /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this
         /// it pays one for a thousand.
         ///
@@ -783,16 +770,58 @@ impl WalkOptions {
         /// Where mounts are not asked, each directory takes two calls more. An entry takes 120
         /// bytes more, for as long as its directory is being walked.
         metadata,
-        /// Opens the root `path`, and makes the walk of this tree. Its paths begin with `path` as
-        /// you wrote it.
+        /// Sets whether the walk stays on the mount of each root. The default is `false`.
         ///
-        /// # Errors
+        /// With `true`, a directory on which something else is mounted is yielded, but not entered.
+        /// Mounts count rather than devices: a bind mount of the same file system is left out,
+        /// while a btrfs subvolume is entered. `find -xdev` does the opposite in both cases, and a
+        /// walk before Linux 5.8 may do so.
         ///
-        /// The errors of [`lendir::open`](crate::open()), with the path, such as `ENOTDIR` for a
-        /// file, unless [`yield_roots`](Self::yield_roots) accepts it. If you have no permission to
-        /// read the root, the error comes only when the walk reads it.
-        open,
-        /// Makes a walk of the trees at `paths`, one after another.
+        /// A file can be a mount point as well, as in most containers, and is yielded like any
+        /// other. [`Metadata::is_mount_point`](crate::Metadata::is_mount_point) recognises both.
+        ///
+        /// # Performance
+        ///
+        /// With `openat2` (Linux 5.6), only a followed link costs more: two `statx`. Without it,
+        /// every directory does.
+        same_mount,
+        /// Sets whether a root that is a symbolic link to a directory is followed. The default is
+        /// `true`.
+        ///
+        /// With `false`, such a root is an error (`ENOTDIR`, or `ELOOP` on old kernels), unless
+        /// [`yield_roots`](Self::yield_roots) makes it an entry. But **`link/` and `link/.` are
+        /// followed all the same**, because only the last component of the path counts. A program
+        /// that removes files strips such endings first, by `path.components().as_path()`.
+        follow_root_links,
+        /// Sets how many directories each thread of the walk may hold open at once. The default is
+        /// 32, and the minimum is 4.
+        ///
+        /// Trees can be deeper than a process may have descriptors. Above this number the walk
+        /// closes the directories nearest the root, and reopens them on the way back. It does the
+        /// same if the process has few descriptors left, or the system none, and [leaves
+        /// eight](crate::security#descriptors) to your loop, or half of its own.
+        ///
+        /// The price is that **a directory can be lost while it is closed**, because the walk does
+        /// not find it again, or not [as the one it was](crate::security#closed-directories). The
+        /// walk then returns one error with the path, skips the rest there (and the second visit of
+        /// a `WalkDirs`), and goes on above. If directories are moved around in the tree while you
+        /// walk, raise the number above its depth.
+        ///
+        /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
+        ///   directory above it.
+        /// - `ENOTDIR`: another file has the name now.
+        /// - `ESTALE`: an NFS server no longer knows the directory.
+        /// - `EACCES`: a directory on the path can no longer be searched.
+        /// - `EMFILE`, `ENFILE`: no descriptor is left.
+        max_open,
+        /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
+        /// leaves their access times alone. The default is `false`.
+        ///
+        /// The kernel grants this to the owner of a directory and to `CAP_FOWNER`. For other users,
+        /// for a root that you pass to [`from_fd`](Self::from_fd), and where a server sets the
+        /// access times, nothing changes.
+        no_atime,
+        /// Makes a walk of the trees at `paths`, one after another. It collects the paths at once.
         /// [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel) walks several at once.
         ///
         /// Each root is opened only when the walk comes to it. If that fails, the walk returns the
@@ -852,25 +881,6 @@ impl WalkOptions {
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
         self.options.yield_roots = yes;
-        self
-    }
-
-    /// Sets the order of the entries of each directory. The default is [`Order::Unsorted`], the
-    /// order of the kernel.
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
-    /// while let Some(entry) = walk.next_or_report(|error| eprintln!("{error}")) {
-    ///     println!("{:?}", entry.path()); // "src/coming_from.md" comes first
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// A sorted walk reads each directory [whole](Walk#what-is-read-when), which is late to query
-    /// entries on a server. Set [`metadata`](Self::metadata) there.
-    #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
-    pub fn order(mut self, order: Order) -> Self {
-        self.order = order;
         self
     }
 

@@ -60,6 +60,7 @@ impl<'a> WalkEntry<'a> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
+    #[doc(alias = "strip_prefix")]
     #[inline]
     pub fn relative_path(&self) -> &'a Path {
         self.path.relative_to_root()

@@ -301,7 +301,9 @@ impl WalkDirsOptions {
     /// use lendir::WalkDirsOptions;
     ///
     /// let mut walk = WalkDirsOptions::new().second_visits(true).open("/sys/class")?;
-    /// # assert!(walk.next()?.is_some());
+    /// while let Some(dir) = walk.next()? {
+    ///     println!("{:?}", dir.path());
+    /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn new() -> Self {
@@ -312,27 +314,19 @@ impl WalkDirsOptions {
 impl<S> WalkDirsOptions<S> {
     common_options! {
         WalkDirs<S>,
-        /// Sets whether the walk stays on the mount of each root: see
-        /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
-        same_mount,
+        /// Opens the root `path`, and makes the walk of this tree: see
+        /// [`WalkOptions::open`](crate::WalkOptions::open), also for the errors.
+        open,
+        {}
+        /// Sets the depth of the deepest entries that are yielded: see
+        /// [`WalkOptions::max_depth`](crate::WalkOptions::max_depth).
+        max_depth,
         /// Sets whether every symbolic link is followed: see
         /// [`WalkOptions::follow_links`](crate::WalkOptions::follow_links).
         ///
         /// [`Dir::enter_name`] then follows a link as well, and passes over a name that is gone, or
         /// is neither a directory nor a link to one.
         follow_links,
-        /// Sets whether a root that is a symbolic link is followed: see
-        /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links).
-        follow_root_links,
-        /// Sets how many directories each thread may hold open at once: see
-        /// [`WalkOptions::max_open`](crate::WalkOptions::max_open).
-        max_open,
-        /// Sets the depth of the deepest entries that are yielded: see
-        /// [`WalkOptions::max_depth`](crate::WalkOptions::max_depth).
-        max_depth,
-        /// Sets whether directories keep their access times: see
-        /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime).
-        no_atime,
         /// Sets whether the walk fetches the metadata of each entry as soon as it has listed it:
         /// see [`WalkOptions::metadata`](crate::WalkOptions::metadata).
         ///
@@ -357,9 +351,18 @@ impl<S> WalkDirsOptions<S> {
         /// A directory of more than a few hundred entries is read in batches of 256 KiB, so each
         /// thread can take up to 2 MiB.
         metadata,
-        /// Opens the root `path`, and makes the walk of this tree: see
-        /// [`WalkOptions::open`](crate::WalkOptions::open), also for the errors.
-        open,
+        /// Sets whether the walk stays on the mount of each root: see
+        /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
+        same_mount,
+        /// Sets whether a root that is a symbolic link is followed: see
+        /// [`WalkOptions::follow_root_links`](crate::WalkOptions::follow_root_links).
+        follow_root_links,
+        /// Sets how many directories each thread may hold open at once: see
+        /// [`WalkOptions::max_open`](crate::WalkOptions::max_open).
+        max_open,
+        /// Sets whether directories keep their access times: see
+        /// [`WalkOptions::no_atime`](crate::WalkOptions::no_atime).
+        no_atime,
         /// Makes a walk of the trees at `paths`, one after another: see
         /// [`WalkOptions::open_all`](crate::WalkOptions::open_all).
         open_all,
@@ -414,7 +417,10 @@ impl<S> WalkDirsOptions<S> {
     /// when to ask for more. The positions of the names in it take a third more.
     ///
     /// ```
-    /// let walk = lendir::WalkDirs::options().buffer_capacity(1024 * 1024).open("/sys/class")?;
+    /// let mut walk = lendir::WalkDirs::options().buffer_capacity(1 << 20).open("/sys/class")?;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     println!("{} entries", dir.count()?);
+    /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn buffer_capacity(mut self, bytes: usize) -> Self {
