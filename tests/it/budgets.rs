@@ -92,7 +92,7 @@ const MANY_LINKS: Shape =
 /// Makes a chain in `name` with a link to the directory `many` before and after the next directory
 /// at each level.
 fn linked_chain(at: &Path, name: &str, size: usize) {
-    tree::make(at, &[&format!("{name}/"), "many/"]);
+    tree::make(at, &[&*format!("{name}/"), "many/"]);
     tree::nest_with(&at.join(name), size, |dir, _| {
         symlinkat(at.join("many"), dir, "before").unwrap();
         mkdirat(dir, "m", Mode::RWXU).unwrap();
