@@ -371,7 +371,10 @@ fn metadata_has_any_time() {
         rustix::fs::utimensat(CWD, made.path().join("file"), &times, flags).unwrap();
         let mut dir = lendir::read_dir(made.path()).unwrap();
         let metadata = dir.next().unwrap().unwrap().metadata().unwrap();
-        assert_same(&metadata, &fs::metadata(made.path().join("file")).unwrap());
+        // On 32 bits, std cuts times off.
+        if cfg!(target_pointer_width = "64") {
+            assert_same(&metadata, &fs::metadata(made.path().join("file")).unwrap());
+        }
         fs::remove_file(made.path().join("file")).unwrap();
     }
 }
