@@ -250,7 +250,7 @@ pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs}
 #[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]
 #[doc(alias("hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
 #[doc(alias("remove_dir_all", "rm", "size", "tokio", "tree", "watch"))]
-#[doc(alias("duplicates", "escape", "stream", "tar", "timeout"))]
+#[doc(alias("duplicates", "stream", "tar", "timeout"))]
 pub mod recipes {}
 
 #[cfg(doc)]

@@ -583,17 +583,15 @@ impl Walk {
         let Options { flags, follow_root_links, .. } = cursor.options;
         let (is_link, follows) =
             (file_type.is_symlink(), follow_root_links || state.has(EntryState::FOLLOWED));
+        if is_link && !follows {
+            return Ok(());
+        }
         let found = loop {
-            if is_link && !follows {
-                return Ok(());
-            }
             match OpenDir::of_root(cursor.stack.top().dir(), entry.name_cstr(), follows, flags) {
                 Err(errno) if cursor.close_some(errno) => {}
                 // A link to a file, or to nothing.
                 Err(Errno::NOTDIR | Errno::NOENT) if is_link => return Ok(()),
-                found => {
-                    break found.map_err(|errno| cursor.error_of_root(errno))?;
-                }
+                found => break found.map_err(|errno| cursor.error_of_root(errno))?,
             }
         };
         self.enter(found, None)
