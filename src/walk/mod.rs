@@ -926,8 +926,8 @@ impl WalkOptions {
     }
 
     /// Makes the threads of [`read_ahead`](Self::read_ahead) work even where no call waits, so that
-    /// tests see them work.
-    #[doc(hidden)]
+    /// tests see them work. The tests of this repository have it: see .cargo/config.toml.
+    #[cfg(any(test, lendir_eager, lendir_shuttle))]
     pub fn eager(mut self) -> Self {
         self.is_eager = true;
         self

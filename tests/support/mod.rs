@@ -1,5 +1,11 @@
 //! Support for all test binaries. A binary uses only a part of most modules.
 
+#[cfg(not(lendir_eager))]
+compile_error!(
+    "the tests need `--cfg lendir_eager`: .cargo/config.toml sets it, but cargo ignores this if \
+     RUSTFLAGS is set, or outside the repository. Add it to RUSTFLAGS."
+);
+
 pub mod example;
 pub mod fixture;
 pub mod fuse;
