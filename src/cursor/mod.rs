@@ -111,7 +111,7 @@ impl<T: Work> Cursor<T> {
             }
             self.path.begin(&path);
             loop {
-                match Root::begin(&path, &self.options) {
+                match Root::open(&path, &self.options) {
                     Err(errno) if self.close_some(errno) => {}
                     root => break root.map_err(|errno| self.error_of_root(errno))?,
                 }

@@ -55,44 +55,33 @@ pub(crate) struct RootEntry {
 }
 
 impl Root {
-    /// Opens the root at `path`, or only finds it if it is to be yielded.
-    pub(crate) fn begin(path: &[u8], options: &Options) -> Result<Self, Errno> {
-        if options.yield_roots { Self::find(path) } else { Self::open(path, options) }
-    }
-
-    /// Opens the root at `path`.
+    /// Opens the root at `path`. A root that is yielded is only found, whatever its type is, and the
+    /// directory that contains it is opened.
     ///
     /// With second visits, this opens the parent by the path, and then the root by the last
     /// component. So a caller that removes the root removes it from the same parent, wherever the
     /// path leads by then.
-    fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
-        let Options { second_visits: keep_parent, follow_root_links, flags, .. } = *options;
-        let name_start = if keep_parent { last_component_start(path) } else { 0 };
-        let (parent_path, name) = path.split_at(name_start);
-        let parent = keep_parent.then(|| open_parent(parent_path)).transpose()?;
+    pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
+        let Options { second_visits, yield_roots, follow_root_links, flags, .. } = *options;
+        let keeps_parent = second_visits || yield_roots;
+        let name_start = if keeps_parent { last_component_start(path) } else { 0 };
+        let (parent, name) = path.split_at(name_start);
+        let parent = if parent.is_empty() { b"." } else { parent };
+        let open_parent =
+            || parent.into_with_c_str(|path| open::path_at(CWD, path, open::DIRECTORY));
+        let parent = keeps_parent.then(open_parent).transpose()?;
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
-        let found =
-            name.into_with_c_str(|name| OpenDir::of_root(dir, name, follow_root_links, flags))?;
-        Ok(Self { found, parent: parent.map(Arc::new), entry: None })
-    }
-
-    /// Finds the root at `path`, whatever its type is, and opens the directory that contains it.
-    fn find(path: &[u8]) -> Result<Self, Errno> {
-        let name_start = last_component_start(path);
-        let (parent_path, name) = path.split_at(name_start);
-        let dir = open_parent(parent_path)?;
-        let query = |name: &CStr| Metadata::query(dir.as_fd(), name, NOT_BEYOND);
-        let metadata = name.into_with_c_str(query)?;
+        if !yield_roots {
+            let open = |name: &CStr| OpenDir::of_root(dir, name, follow_root_links, flags);
+            let found = name.into_with_c_str(open)?;
+            return Ok(Self { found, parent: parent.map(Arc::new), entry: None });
+        }
+        let metadata = name.into_with_c_str(|name| Metadata::query(dir, name, NOT_BEYOND))?;
         let (file_type, ino) = (metadata.file_type(), metadata.ino());
+        let dir = parent.expect("BUG: a root is yielded without its parent");
         let found = OpenDir { dir, mount: Mount::PLAIN, unreadable: None };
         Ok(Self { found, parent: None, entry: Some(RootEntry { name_start, file_type, ino }) })
     }
-}
-
-/// Opens the directory that contains a root. Its path is empty if the root's has one component.
-fn open_parent(path: &[u8]) -> Result<OwnedFd, Errno> {
-    let path = if path.is_empty() { b"." } else { path };
-    path.into_with_c_str(|path| open::path_at(CWD, path, open::DIRECTORY))
 }
 
 /// Returns the offset at which the last component of `path` starts. The component includes any

@@ -24,7 +24,7 @@ impl Roots {
     /// Opens the root at `path`.
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let bytes = path.as_os_str().as_bytes();
-        let root = Root::begin(bytes, options).map_err(|errno| Error::of_root(path, errno))?;
+        let root = Root::open(bytes, options).map_err(|errno| Error::of_root(path, errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 
