@@ -98,9 +98,10 @@ pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE)
 }
 
-/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
-/// only, calls `open` without it.
-#[inline]
+/// Calls `open` with `flags`, in the frame of its caller: after a system call, returning from an
+/// outer frame mispredicts. If the kernel refuses `O_NOATIME`, which it permits to the owner only,
+/// calls `open` without it.
+#[inline(always)]
 fn open_with(
     flags: OFlags,
     open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
@@ -127,7 +128,7 @@ pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result
 
 /// Opens `name` in `dir` by `openat2`. Returns `EXDEV` for a mount point, which is asked for
 /// nothing, and `ENOSYS` before Linux 5.6.
-#[inline]
+#[inline(always)]
 pub(crate) fn on_mount(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::NO_XDEV;
     open_with(flags, |flags| rustix::fs::openat2(dir, name, flags, Mode::empty(), resolve))
