@@ -17,7 +17,7 @@ pub(crate) struct WorkQueue<W> {
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
-    /// The number of directories that each thread may hold open, if the process may open few.
+    /// The number of directories that each thread may hold open, once a thread was started.
     max_open: AtomicUsize,
     state: Mutex<State<W>>,
     changed: Condvar,
@@ -134,16 +134,9 @@ impl<W> WorkQueue<W> {
     }
 
     /// Allows so many more threads to be started, each of which may hold `max_open` directories.
-    pub(crate) fn restrict(&self, threads: usize, max_open: usize) {
+    pub(crate) fn allow(&self, threads: usize, max_open: usize) {
         self.max_open.store(max_open, Relaxed);
-        self.change(|state| state.unstarted = state.unstarted.min(threads));
-    }
-
-    /// Allows so many more threads to be started, unless descriptors are few.
-    pub(crate) fn add_threads(&self, threads: usize) {
-        if self.max_open() == usize::MAX {
-            self.change(|state| state.unstarted += threads);
-        }
+        self.change(|state| state.unstarted = threads);
     }
 
     /// A thread could not be started. No other one is started.
