@@ -181,15 +181,19 @@ struct Remaining {
 enum Rest {
     #[default]
     Nothing,
-    /// Entries that were not read. The next batch has about so many bytes.
+    /// Entries that were not read. The next batch has about so many bytes. It is 0 before the
+    /// first.
     Unread { batch: usize },
-    /// Entries that were read before the level was closed.
+    /// Entries that were read before the level was closed, or read ahead.
     Kept(Box<[Listing; 1]>),
     /// The error that ended reading.
     Error(Errno),
 }
 
 impl Rest {
+    /// A whole directory, of which nothing was read.
+    const ALL: Self = Self::Unread { batch: 0 };
+
     /// Returns the rest after what was read into `listing`. The next batch has about `batch` bytes.
     fn after(listing: &Listing, batch: usize) -> Self {
         match listing.phase {
@@ -403,10 +407,10 @@ impl Walk {
         true
     }
 
-    /// Reads more entries of the current directory. Of those in the listing at most one remains.
-    #[cold]
+    /// Reads entries of the current directory. Of those in the listing at most one remains.
+    #[inline(always)]
     fn read_rest(&mut self) -> Result<(), Error> {
-        let Self { cursor, listing, .. } = self;
+        let Self { cursor, listing, ahead, .. } = self;
         let above = end_above(&cursor.stack.levels);
         let (directory, mount, remaining) = cursor.stack.top_mut().parts(&cursor.path);
         match mem::take(&mut remaining.rest) {
@@ -416,23 +420,34 @@ impl Walk {
                 listing.append(remaining.end, &kept[0]);
                 remaining.rest = Rest::after(listing, 0);
             }
+            Rest::Unread { .. } if ahead.is_some() || listing.order != Order::Unsorted => {
+                let enters = cursor.options.enters_below(directory.depth);
+                listing.read_behind(above, Source::whole(directory.fd, mount, enters));
+                remaining.end = listing.extent();
+                if let Some(ahead) = ahead {
+                    ahead.measure(remaining.count());
+                }
+                return listing.phase.take_error().map_err(|errno| directory.error(errno));
+            }
             Rest::Unread { batch } => {
                 listing.truncate(remaining.end); // with the answers of the levels below
                 if batch > FIRST_BATCH {
                     listing.keep_last(above);
                     remaining.next = above.entries;
                 }
+                let phase = if batch == 0 { Phase::Fresh } else { Phase::Reading };
                 let source = Source::in_parts(directory.fd, mount);
-                listing.read_part(source, batch, Phase::Reading);
+                listing.read_part(source, batch.max(FIRST_BATCH), phase);
                 // An error comes after the entries before it.
-                remaining.rest = Rest::after(listing, MAX_STREAM_BATCH.min(2 * batch));
+                let batch = (2 * batch).clamp(FIRST_BATCH, MAX_STREAM_BATCH);
+                remaining.rest = Rest::after(listing, batch);
             }
         }
         remaining.end = listing.extent();
         Ok(())
     }
 
-    /// Descends into the entry yielded last, and reads that directory.
+    /// Descends into the entry yielded last.
     #[inline(always)]
     fn descend(&mut self, state: EntryState) -> Result<(), Error> {
         if self.ahead.is_some() && self.enter_ahead(state)? {
@@ -449,8 +464,10 @@ impl Walk {
             }
         }
         // Keep the system calls in the caller's frame: returning from an outer frame mispredicts.
-        let Some(child) = cursor.open(state, name)? else { return Ok(()) };
-        self.enter(child, None)
+        if let Some(child) = cursor.open(state, name)? {
+            self.enter(child, Rest::ALL);
+        }
+        Ok(())
     }
 
     /// Descends into the entry yielded last if that directory was read ahead. Returns `false` if
@@ -462,13 +479,13 @@ impl Walk {
         let taken = ahead.take(cursor, listing, state.can_be_directory());
         let Some((found, content)) = taken else { return Ok(false) };
         cursor.prepare(found.dir.as_fd())?;
-        self.enter(found, Some(&content)).map(|()| true)
+        self.enter(found, Rest::Kept(content));
+        Ok(true)
     }
 
-    /// Enters `child`, and appends its entries to the entries of the levels above. Reads them
-    /// unless its `content` was read ahead.
+    /// Enters `child`, of which `rest` remains.
     #[inline(always)]
-    fn enter(&mut self, child: OpenDir, content: Option<&Listing>) -> Result<(), Error> {
+    fn enter(&mut self, child: OpenDir, rest: Rest) {
         let stack = &mut self.cursor.stack;
         if stack.top().remaining.is_finished() && stack.closed_level_above().is_none() {
             self.cursor.replace_top(child);
@@ -481,42 +498,19 @@ impl Walk {
             }
             self.cursor.push(child, Remaining::default());
         }
-        self.read(content)
+        self.begin_level(rest);
     }
 
-    /// Reads the directory that was just entered.
+    /// Sets what remains of the directory that was just entered, if it can be read.
     #[inline(always)]
-    fn read(&mut self, content: Option<&Listing>) -> Result<(), Error> {
-        let Self { cursor, listing, ahead, .. } = self;
-        let above = end_above(&cursor.stack.levels);
-        let (directory, mount, remaining) = cursor.stack.top_mut().parts(&cursor.path);
-        let (next, is_listed) = (above.entries, content.is_some());
-        *remaining = Remaining { next, end: above, is_listed, rest: Rest::Nothing };
-        if directory.depth >= cursor.options.max_depth {
-            return Ok(());
-        }
-        if let Some(errno) = cursor.unreadable {
-            return Err(directory.error(errno));
-        }
-        match content {
-            Some(content) => listing.append(above, content),
-            None if ahead.is_none() && listing.order == Order::Unsorted => {
-                listing.truncate(above);
-                let source = Source::in_parts(directory.fd, mount);
-                listing.read_part(source, FIRST_BATCH, Phase::Fresh);
-                remaining.rest = Rest::after(listing, FIRST_BATCH);
-                listing.phase = Phase::Ended; // the rest has the error
-            }
-            None => {
-                let enters = cursor.options.enters_below(directory.depth);
-                listing.read_behind(above, Source::whole(directory.fd, mount, enters));
-            }
-        }
-        remaining.end = listing.extent();
-        if let (Some(ahead), None) = (ahead, content) {
-            ahead.measure(remaining.count());
-        }
-        listing.phase.take_error().map_err(|errno| directory.error(errno))
+    fn begin_level(&mut self, rest: Rest) {
+        let Cursor { options, stack, unreadable, .. } = &mut self.cursor;
+        let end = end_above(&stack.levels);
+        let Level { bounds, remaining, .. } = stack.top_mut();
+        let is_listed = matches!(rest, Rest::Kept(_));
+        let is_read = bounds.depth < options.max_depth;
+        let rest = if is_read { unreadable.map_or(rest, Rest::Error) } else { Rest::Nothing };
+        *remaining = Remaining { next: end.entries, end, is_listed, rest };
     }
 
     /// Returns to the parent of the current directory, in which no entry remains. After the last
@@ -534,7 +528,8 @@ impl Walk {
             if self.cursor.options.yield_roots {
                 return self.yield_root().map(|()| Some(true));
             }
-            return self.read(None).map(|()| None);
+            self.begin_level(Rest::ALL);
+            return Ok(None);
         }
         let lose = |[above, _]: [&mut Remaining; 2]| {
             above.skip_all();
@@ -577,7 +572,8 @@ impl Walk {
         let Some(RootEntry { file_type, .. }) = cursor.root_entry else {
             let (depth, path_end) = (0, cursor.path.len()); // it is open already
             cursor.stack.top_mut().bounds = PathBounds { depth, path_end };
-            return self.read(None);
+            self.begin_level(Rest::ALL);
+            return Ok(());
         };
         let entry = listing.get(0).expect("BUG: no root was yielded");
         let Options { flags, follow_root_links, .. } = cursor.options;
@@ -594,7 +590,8 @@ impl Walk {
                 found => break found.map_err(|errno| cursor.error_of_root(errno))?,
             }
         };
-        self.enter(found, None)
+        self.enter(found, Rest::ALL);
+        Ok(())
     }
 }
 
@@ -933,7 +930,7 @@ impl WalkOptions {
         self
     }
 
-    /// Returns an empty listing of this order.
+    /// Makes the walk of these roots.
     fn begin(self, roots: Roots, path: &Path) -> Walk {
         let mut cursor = Cursor::new(self.options);
         cursor.begin(roots, path);

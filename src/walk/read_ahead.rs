@@ -25,7 +25,7 @@
 //! descends into tells which directories the walk has passed.
 
 use super::{Remaining, WalkOptions};
-use crate::allocate::{try_collect, try_push};
+use crate::allocate::{try_box, try_collect, try_push};
 use crate::cursor::entry_state::EntryState;
 use crate::cursor::identity::read_clock;
 use crate::cursor::opener::OpenDir;
@@ -160,7 +160,7 @@ struct AheadDir {
 /// A directory that was read ahead.
 struct AheadRead {
     dir: Arc<AheadDir>,
-    content: Box<Listing>,
+    content: Box<[Listing; 1]>,
 }
 
 impl ReadAhead {
@@ -188,7 +188,7 @@ impl ReadAhead {
         cursor: &mut Cursor<Remaining>,
         listing: &Listing,
         can_be_directory: bool,
-    ) -> Option<(OpenDir, Box<Listing>)> {
+    ) -> Option<(OpenDir, Box<[Listing; 1]>)> {
         if !cursor.opener.has_openat2 {
             self.begin = now(); // or each directory would seem to take all the time since
             return None; // `openat` would mount automounts that the caller skips
@@ -274,7 +274,7 @@ impl AheadChild {
 impl AheadRead {
     /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
     /// this one.
-    fn hand_over(self) -> Option<(OpenDir, Box<Listing>)> {
+    fn hand_over(self) -> Option<(OpenDir, Box<[Listing; 1]>)> {
         let mount = self.dir.mount;
         let dir = match Arc::try_unwrap(self.dir) {
             Ok(dir) => dir.fd,
@@ -498,7 +498,7 @@ impl Shared {
         let range = if enters { 0..listing.len() } else { 0..0 };
         let children = AheadChild::among(listing, range, place.depth + 1).ok()?;
         let dir = AheadDir { fd, mount: *mount, _token: token, children };
-        let content = Box::new(listing.compact_copy().ok()?);
+        let content = listing.compact_copy().and_then(try_box).ok()?;
         Some(AheadRead { dir: Arc::new(dir), content })
     }
 
@@ -552,7 +552,7 @@ mod tests {
 
     fn done(ahead: &ReadAhead) -> Progress {
         let dir = Arc::new(dir(ahead, 1, 0));
-        Progress::Done(Some(AheadRead { dir, content: Box::default() }))
+        Progress::Done(Some(AheadRead { dir, content: Box::new([Listing::new()]) }))
     }
 
     fn options(threads: usize) -> WalkOptions {
