@@ -168,28 +168,19 @@ impl Metadata {
         self.file_type().is_symlink()
     }
 
-    /// Tells whether something is mounted here. `None` if the kernel does not say (before Linux
-    /// 5.8, or if `statx` is refused).
-    ///
-    /// A file can be a mount point as well, as in most containers. The rest of the metadata is
-    /// about what is mounted.
-    #[doc(alias = "STATX_ATTR_MOUNT_ROOT")]
-    #[inline]
-    pub fn is_mount_point(&self) -> Option<bool> {
-        self.is_mount_point
-    }
-
-    /// Returns the length in bytes. A symbolic link is as long as its target's path.
-    #[allow(clippy::len_without_is_empty, reason = "as in std")]
-    #[inline]
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Returns the length in bytes, like [`len`](Self::len).
-    #[inline]
-    pub fn size(&self) -> u64 {
-        self.len
+    fields! {
+        /// Tells whether something is mounted here. `None` if the kernel does not say (before Linux
+        /// 5.8, or if `statx` is refused).
+        ///
+        /// A file can be a mount point as well, as in most containers. The rest of the metadata is
+        /// about what is mounted.
+        #[doc(alias = "STATX_ATTR_MOUNT_ROOT")]
+        is_mount_point: Option<bool> = is_mount_point,
+        /// Returns the length in bytes. A symbolic link is as long as its target's path.
+        #[allow(clippy::len_without_is_empty, reason = "as in std")]
+        len: u64 = len,
+        /// Returns the length in bytes, like [`len`](Self::len).
+        size: u64 = len,
     }
 
     /// Returns the time of the last change of the contents. It can be before 1970.
