@@ -1,7 +1,5 @@
 //! `FileType`: what kind of file an entry is. It does not know how the type was found.
 
-use rustix::fs::FileType as RawType;
-
 /// The type of an entry.
 ///
 /// [`Entry::file_type`](crate::Entry::file_type) and
@@ -72,14 +70,9 @@ impl FileType {
     }
 
     /// Returns the type in a mode, whose 4 bits above the permissions are the number of the type.
-    #[inline]
-    pub(crate) fn from_mode(mode: u32) -> Self {
-        Self::from_d_type((mode >> 12 & 0xf) as u8)
-    }
-
     #[inline(always)]
-    pub(crate) fn from_raw(raw: RawType) -> Self {
-        Self::from_d_type((raw.as_raw_mode() >> 12 & 0xf) as u8)
+    pub(crate) fn from_mode(mode: impl Into<u32>) -> Self {
+        Self::from_d_type((mode.into() >> 12 & 0xf) as u8)
     }
 
     predicates! {
@@ -102,7 +95,8 @@ impl FileType {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileType, RawType};
+    use super::FileType;
+    use rustix::fs::FileType as RawType;
 
     #[test]
     fn types_agree_with_rustix() {
@@ -110,7 +104,10 @@ mod tests {
             let file_type = FileType::from_d_type(d_type);
             let mode = u32::from(d_type) << 12 | 0o7777;
             assert_eq!(FileType::from_mode(mode), file_type);
-            assert_eq!(FileType::from_raw(RawType::from_raw_mode(mode as _)), file_type);
+            assert_eq!(
+                FileType::from_mode(RawType::from_raw_mode(mode as _).as_raw_mode()),
+                file_type
+            );
             assert!([d_type, 0].contains(&(file_type as u8)));
         }
         assert_eq!(FileType::from_d_type(0x18), FileType::Unknown);

@@ -82,7 +82,7 @@ impl Record<'_> {
     #[inline(always)]
     pub(crate) fn d_type(&self) -> FileType {
         match self {
-            Self::Raw(raw) => FileType::from_raw(raw.file_type()),
+            Self::Raw(raw) => FileType::from_mode(raw.file_type().as_raw_mode()),
             Self::Kept { bytes, .. } => FileType::from_d_type(bytes[HEADER - 1]),
         }
     }
@@ -157,7 +157,7 @@ pub(crate) fn query_type(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, E
     // The name is empty if `dir` is the entry itself.
     let flags = NOT_BEYOND | AtFlags::EMPTY_PATH;
     match retry_on_intr(|| rustix::fs::statx(dir, name, flags | DONT_SYNC, StatxFlags::TYPE)) {
-        Ok(statx) => Ok(FileType::from_mode(statx.stx_mode.into())),
+        Ok(statx) => Ok(FileType::from_mode(statx.stx_mode)),
         Err(_) => retry_on_intr(|| rustix::fs::statat(dir, name, flags))
             .map(|stat| FileType::from_mode(stat.st_mode)),
     }
