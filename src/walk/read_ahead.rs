@@ -42,7 +42,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::time::ClockId;
 use std::collections::VecDeque;
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -120,8 +120,10 @@ struct State {
 /// A directory in the list.
 struct Item {
     parent: Arc<AheadDir>,
-    /// The index of the directory among the children of `parent`.
-    index: usize,
+    /// The name of the directory in `parent`, with its NUL. The thread that has begun the directory
+    /// has the name.
+    name: Vec<u8>,
+    place: Place,
     progress: Progress,
 }
 
@@ -130,12 +132,6 @@ enum Progress {
     Begun,
     /// `None` if opening or reading it failed.
     Done(Option<AheadRead>),
-}
-
-/// A directory among its siblings.
-struct AheadChild {
-    name: CString,
-    place: Place,
 }
 
 /// The position of an entry in the order of the walk. Places are compared by depth, and then by
@@ -153,8 +149,6 @@ struct AheadDir {
     fd: OwnedFd,
     mount: Mount,
     _token: Arc<()>,
-    /// The directories in it that come next, in the order of the walk.
-    children: Vec<AheadChild>,
 }
 
 /// A directory that was read ahead.
@@ -201,7 +195,7 @@ impl ReadAhead {
         let mut read = None;
         if can_be_directory {
             let is_begun =
-                |item: &Item| matches!(item.progress, Progress::Begun) && item.place() == place;
+                |item: &Item| matches!(item.progress, Progress::Begun) && item.place == place;
             while state.list.front().is_some_and(is_begun) {
                 state = shared.walk_signal.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -246,15 +240,14 @@ impl Drop for ReadAhead {
 }
 
 impl Item {
-    fn place(&self) -> Place {
-        self.parent.children[self.index].place
-    }
-}
-
-impl AheadChild {
-    /// Returns the directories among these entries, which are at this depth.
-    fn among(listing: &Listing, range: Range<usize>, depth: usize) -> Result<Vec<Self>, Errno> {
-        let (end, mut children) = (range.end, Vec::new());
+    /// Returns the directories among these entries of `parent`, which are at this depth, as pending.
+    fn among(
+        parent: &Arc<AheadDir>,
+        listing: &Listing,
+        range: Range<usize>,
+        depth: usize,
+    ) -> Result<Vec<Self>, Errno> {
+        let (end, mut items) = (range.end, Vec::new());
         for index in range {
             #[cfg(test)]
             tests::LOOKED_AT.with(|count| count.set(count.get() + 1));
@@ -262,12 +255,12 @@ impl AheadChild {
             let state = EntryState::from_type(entry.d_type());
             if state.is_some_and(EntryState::can_be_directory) {
                 let name = try_collect(entry.name_with_nul().iter().copied())?;
-                let name = CString::from_vec_with_nul(name).expect("BUG: a name without its NUL");
                 let place = Place { depth, following_count: end - 1 - index };
-                try_push(&mut children, Self { name, place })?;
+                let (parent, progress) = (Arc::clone(parent), Progress::Pending);
+                try_push(&mut items, Self { parent, name, place, progress })?;
             }
         }
-        Ok(children)
+        Ok(items)
     }
 }
 
@@ -307,27 +300,22 @@ impl State {
 
     /// Removes what the walk has passed when it descends into the entry at `place`.
     fn pass(&mut self, place: Place) {
-        while self.list.front().is_some_and(|item| item.place() > place) {
+        while self.list.front().is_some_and(|item| item.place > place) {
             self.list.pop_front();
         }
     }
 
     /// Removes the directory at `place` if it is the first in the list. Returns it if it was read.
     fn remove(&mut self, place: Place) -> Option<AheadRead> {
-        self.list.front().filter(|item| item.place() == place)?;
+        self.list.front().filter(|item| item.place == place)?;
         let item = self.list.pop_front()?;
         if let Progress::Done(read) = item.progress { read } else { None }
     }
 
-    /// Inserts the children of `parent` at `at`, as pending. If memory is refused, the walk reads
-    /// them itself.
-    fn insert_children(&mut self, at: usize, parent: &Arc<AheadDir>) {
-        let count = parent.children.len();
-        if self.list.try_reserve(count).is_ok() {
-            for index in (0..count).rev() {
-                let parent = Arc::clone(parent);
-                self.list.insert(at, Item { parent, index, progress: Progress::Pending });
-            }
+    /// Inserts `items` at `at`. If memory is refused, the walk reads them itself.
+    fn insert_all(&mut self, at: usize, items: Vec<Item>) {
+        if self.list.try_reserve(items.len()).is_ok() {
+            items.into_iter().rev().for_each(|item| self.list.insert(at, item));
         }
     }
 
@@ -339,23 +327,25 @@ impl State {
         else {
             return false;
         };
-        let depth = self.list[index].place().depth;
+        let depth = self.list[index].place.depth;
         let after = self.list.iter().skip(index + 1);
-        let below_count = after.take_while(|item| item.place().depth > depth).count();
+        let below_count = after.take_while(|item| item.place.depth > depth).count();
         self.list.drain(index + 1..index + 1 + below_count);
         self.list[index].progress = Progress::Pending;
         true
     }
 
-    /// Notes that the directory of `begun` was read, unless the walk has passed it.
-    fn finish(&mut self, begun: &Item, read: Option<AheadRead>) {
+    /// Notes that the directory of `begun` was read, and what comes next in it, unless the walk has
+    /// passed it.
+    fn finish(&mut self, begun: Item, read: Option<(AheadRead, Vec<Item>)>) {
         let is_it =
-            |item: &Item| Arc::ptr_eq(&item.parent, &begun.parent) && item.index == begun.index;
+            |item: &Item| Arc::ptr_eq(&item.parent, &begun.parent) && item.place == begun.place;
         let Some(index) = self.list.iter().position(is_it) else { return };
-        if let Some(read) = &read {
-            self.insert_children(index + 1, &read.dir);
-        }
-        self.list[index].progress = Progress::Done(read);
+        let read = read.map(|(read, below)| {
+            self.insert_all(index + 1, below);
+            read
+        });
+        self.list[index] = Item { progress: Progress::Done(read), ..begun };
     }
 }
 
@@ -458,28 +448,33 @@ impl Shared {
             let done = catch_unwind(AssertUnwindSafe(read)).ok().flatten();
             shared.measure(start, if done.is_some() { listing.len() } else { 0 });
             state = shared.lock();
-            state.finish(&begun, done);
-            drop((begun, state)); // in this order: the lock guards the number of descriptors
+            state.finish(begun, done);
+            drop(state);
             shared.walk_signal.notify_one();
             state = shared.lock();
         }
     }
 
-    /// Begins the first pending directory. Returns a copy of its item, and the token of its
-    /// descriptor.
+    /// Begins the first pending directory. Returns its item, and the token of its descriptor.
     fn begin(&self, state: &mut State) -> Option<(Item, Arc<()>)> {
         let index = state.first_pending().filter(|_| state.budget > 0)?;
         let token = self.reserve_descriptor(state, index)?;
         let item = &mut state.list[index];
         item.progress = Progress::Begun;
-        let (parent, index) = (Arc::clone(&item.parent), item.index);
-        Some((Item { parent, index, progress: Progress::Begun }, token))
+        let (parent, name) = (Arc::clone(&item.parent), mem::take(&mut item.name));
+        Some((Item { parent, name, place: item.place, progress: Progress::Begun }, token))
     }
 
-    /// Opens and reads the directory of `begun`. `token` counts the descriptor.
-    fn read(&self, listing: &mut Listing, begun: &Item, token: Arc<()>) -> Option<AheadRead> {
-        let AheadDir { fd, mount, children, .. } = &*begun.parent;
-        let AheadChild { name, place } = &children[begun.index];
+    /// Opens and reads the directory of `begun`. Returns also what comes next in it. `token` counts
+    /// the descriptor.
+    fn read(
+        &self,
+        listing: &mut Listing,
+        begun: &Item,
+        token: Arc<()>,
+    ) -> Option<(AheadRead, Vec<Item>)> {
+        let AheadDir { fd, mount, .. } = &*begun.parent;
+        let name = CStr::from_bytes_with_nul(&begun.name).expect("BUG: a name without its NUL");
         let found = open::on_mount(fd.as_fd(), name, open::NOFOLLOW | self.options.options.flags);
         if found.as_ref().is_err_and(|errno| open::lacks_descriptor(*errno)) {
             self.lower_limit();
@@ -489,17 +484,17 @@ impl Shared {
             self.lower_limit();
             return None;
         }
-        let enters = self.options.options.enters_below(place.depth);
+        let enters = self.options.options.enters_below(begun.place.depth);
         let source = Source::whole(fd.as_fd(), *mount, enters);
         listing.read_behind(Extent::default(), source);
         if !matches!(listing.phase, Phase::Ended | Phase::Empty) {
             return None;
         }
         let range = if enters { 0..listing.len() } else { 0..0 };
-        let children = AheadChild::among(listing, range, place.depth + 1).ok()?;
-        let dir = AheadDir { fd, mount: *mount, _token: token, children };
+        let dir = Arc::new(AheadDir { fd, mount: *mount, _token: token });
+        let below = Item::among(&dir, listing, range, begun.place.depth + 1).ok()?;
         let content = listing.compact_copy().and_then(try_box).ok()?;
-        Some(AheadRead { dir: Arc::new(dir), content })
+        Some((AheadRead { dir, content }, below))
     }
 
     /// Adds the remaining directories of the walk's current directory to the list, once, if calls
@@ -512,9 +507,9 @@ impl Shared {
         }
         let Some(token) = self.reserve_descriptor(state, 0) else { return };
         let Ok(fd) = fcntl_dupfd_cloexec(cursor.stack.top().dir(), 0) else { return };
-        let children = AheadChild::among(listing, range, depth).unwrap_or_default();
-        let parent = AheadDir { fd, mount: *mount, _token: token, children };
-        state.insert_children(0, &Arc::new(parent)); // nothing below a sibling is in the list
+        let parent = Arc::new(AheadDir { fd, mount: *mount, _token: token });
+        let siblings = Item::among(&parent, listing, range, depth).unwrap_or_default();
+        state.insert_all(0, siblings); // nothing below a sibling is in the list
         cursor.stack.top_mut().remaining.is_listed = true;
     }
 }
@@ -522,9 +517,8 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::{
-        AheadChild, AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, FAST_MICROS, Item,
-        LONG_MICROS, Listing, MAX_BUDGET, Mount, Place, Progress, ReadAhead, Relaxed, State,
-        WalkOptions,
+        AheadDir, AheadRead, Arc, AssertUnwindSafe, COST_MICROS, FAST_MICROS, Item, LONG_MICROS,
+        Listing, MAX_BUDGET, Mount, Place, Progress, ReadAhead, Relaxed, State, WalkOptions,
     };
     use crate::{Order, Walk};
     use std::cell::Cell;
@@ -536,22 +530,19 @@ mod tests {
         pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// A directory with another one in it.
-    fn dir(ahead: &ReadAhead, depth: usize, following_count: usize) -> AheadDir {
+    fn dir(ahead: &ReadAhead) -> AheadDir {
         let (fd, mount) = (crate::open("/").unwrap(), Mount::PLAIN);
-        let place = Place { depth, following_count };
-        let children = vec![AheadChild { name: c"n".to_owned(), place }];
-        AheadDir { fd, mount, _token: Arc::clone(&ahead.shared.open_token), children }
+        AheadDir { fd, mount, _token: Arc::clone(&ahead.shared.open_token) }
     }
 
     /// A directory in one of its own.
     fn item(ahead: &ReadAhead, depth: usize, following_count: usize, progress: Progress) -> Item {
-        let parent = Arc::new(dir(ahead, depth, following_count));
-        Item { parent, index: 0, progress }
+        let (parent, name) = (Arc::new(dir(ahead)), b"n\0".to_vec());
+        Item { parent, name, place: Place { depth, following_count }, progress }
     }
 
     fn done(ahead: &ReadAhead) -> Progress {
-        let dir = Arc::new(dir(ahead, 1, 0));
+        let dir = Arc::new(dir(ahead));
         Progress::Done(Some(AheadRead { dir, content: Box::new([Listing::new()]) }))
     }
 
@@ -564,7 +555,7 @@ mod tests {
     }
 
     fn depths(ahead: &ReadAhead) -> Vec<usize> {
-        ahead.shared.lock().list.iter().map(|item| item.place().depth).collect()
+        ahead.shared.lock().list.iter().map(|item| item.place.depth).collect()
     }
 
     /// The walk reads the directory itself, and may find other entries in it.
@@ -682,11 +673,11 @@ mod tests {
         for (max_depth, below_depth) in [(2, None), (3, Some(2))] {
             let ahead = ReadAhead::new(options(1).max_depth(max_depth));
             let fd = crate::open(made.path()).unwrap();
-            let parent = Arc::new(AheadDir { fd, ..dir(&ahead, 1, 0) });
+            let parent = Arc::new(AheadDir { fd, ..dir(&ahead) });
             let token = Arc::clone(&ahead.shared.open_token);
-            let begun = Item { parent, index: 0, progress: Progress::Begun };
-            let read = ahead.shared.read(&mut Listing::new(), &begun, token).unwrap();
-            let below = read.dir.children.first().map(|below| below.place.depth);
+            let begun = Item { parent, ..item(&ahead, 1, 0, Progress::Begun) };
+            let (_, below) = ahead.shared.read(&mut Listing::new(), &begun, token).unwrap();
+            let below = below.first().map(|below| below.place.depth);
             assert_eq!(below, below_depth, "to depth {max_depth}");
         }
     }
