@@ -5,21 +5,19 @@
 //! and ends the search of its file; so does a line of more than 1 MiB, which is an error. On a
 //! terminal, control characters and invisible characters are escaped.
 //!
-//! Threads that walk send names over a bounded channel to the same number of threads that search.
-//! So all of these search, even if all files are in one directory. Where a process may open few
-//! files, one thread walks and one searches.
+//! Threads that walk open the files, and send them over a bounded channel to the same number of
+//! threads that search. So all of these search, even if all files are in one directory. Where a
+//! process may open few files, one thread walks and one searches.
 //!
 //! In your own program, `getrlimit` needs the feature `process` of `rustix`.
 
-use lendir::{Error, FileType, WalkDirs, Worker};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use lendir::{Error, WalkDirs, WalkOptions, Worker};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,19 +47,17 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let text = args.next().filter(|text| !text.is_empty()).ok_or_else(usage)?.into_vec();
     let paths: Vec<_> = args.map(PathBuf::from).collect();
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
-    // Each batch in the channel holds a descriptor, and so does each thread that searches.
-    let has_few = getrlimit(Resource::Nofile).current.is_some_and(|most| most < 256);
-    let cores = thread::available_parallelism().map_or(8, |cores| cores.get().max(8));
-    let (threads, most_queued) = if has_few { (1, 1) } else { (cores, MOST_QUEUED) };
+    // 16 threads that walk hold at most 32 directories open each, and all together 200 files.
+    let has_few = getrlimit(Resource::Nofile).current.is_some_and(|most| most < 1024);
+    let cores = thread::available_parallelism().map_or(8, |cores| cores.get().clamp(8, 16));
+    let (threads, batch_len, most_queued) = if has_few { (1, 1, 1) } else { (cores, 4, 16) };
 
-    let grep = &Grep { text, is_terminal: io::stdout().is_terminal() };
+    let grep = &Grep { text, batch_len, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     for path in &files {
-        // Opening a FIFO can end the process that waits to write into it.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            complain(Error::new(path, io::Error::other("not a regular file")));
-        } else {
-            grep.search(CWD, path.as_os_str(), OFlags::empty(), path)?;
+        match open_root(path) {
+            Ok(file) => grep.print_lines(&file, path)?,
+            Err(error) => complain(error),
         }
     }
     thread::scope(|scope| {
@@ -85,86 +81,51 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 
 struct Grep {
     text: Vec<u8>,
+    batch_len: usize,
     is_terminal: bool,
 }
 
-/// Files of one directory. Sending a single file takes longer than searching a short one.
-struct Batch {
-    dir: OwnedFd,
-    path: PathBuf,
-    names: Vec<OsString>,
-}
+/// Open files and their paths. Sending a single file takes longer than searching a short one.
+type Batch = Vec<(File, PathBuf)>;
 
-const MOST_NAMES: usize = 16;
-/// The number of batches in the channel. In a much shorter channel, the threads wait for each other
-/// at nearly every batch.
-const MOST_QUEUED: usize = 64;
 const CHUNK: usize = 32 << 10;
 const LONGEST_LINE: usize = 1 << 20;
 
 impl Grep {
-    /// Walks a part of the trees and sends the files. Returns an error of output.
+    /// Walks a part of the trees and sends the files. Waits while the channel is full. If no thread
+    /// searches, because all were refused or the output has failed, this thread searches instead.
+    /// Returns an error of output.
     fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) -> io::Result<()> {
+        let mut batch = Vec::new();
         while let Some(mut dir) = worker.next_or_report(complain) {
-            let (path, mut names) = (dir.path(), Vec::new());
             while let Some(entry) = dir.next_or_report(complain) {
-                match entry.file_type() {
-                    Ok(FileType::RegularFile) => names.push(entry.file_name().to_owned()),
-                    Ok(_) => {}
+                if entry.file_type().is_ok_and(|found| !found.is_file()) {
+                    continue;
+                }
+                match entry.open_file() {
+                    Ok(file) => batch.push((file, entry.path())),
                     Err(error) => complain(error),
                 }
-                if names.len() == MOST_NAMES {
-                    self.send(entry.dir_fd(), path, mem::take(&mut names), batches)?;
+                if batch.len() == self.batch_len {
+                    let sent = batches.send(mem::take(&mut batch));
+                    sent.or_else(|SendError(batch)| self.search(batch))?;
                 }
             }
-            if !names.is_empty() {
-                self.send(dir.fd(), path, names, batches)?;
-            }
         }
-        Ok(())
-    }
-
-    /// Sends a batch, and waits while the channel is full. If no descriptor is left, or no thread
-    /// searches, because all were refused or the output has failed, this thread searches instead.
-    fn send(
-        &self,
-        dir: BorrowedFd<'_>,
-        path: &Path,
-        names: Vec<OsString>,
-        batches: &SyncSender<Batch>,
-    ) -> io::Result<()> {
-        let Ok(owned) = dir.try_clone_to_owned() else {
-            return self.search_names(dir, path, &names);
-        };
-        match batches.send(Batch { dir: owned, path: path.to_owned(), names }) {
-            Ok(()) => Ok(()),
-            Err(SendError(batch)) => self.search_names(dir, path, &batch.names),
-        }
+        self.search(batch)
     }
 
     /// Searches the files that the other threads send.
     fn search_all(&self, received: &Mutex<Receiver<Batch>>) -> io::Result<()> {
         let next = || received.lock().unwrap().recv();
-        while let Ok(Batch { dir, path, names }) = next() {
-            self.search_names(dir.as_fd(), &path, &names)?;
+        while let Ok(batch) = next() {
+            self.search(batch)?;
         }
         Ok(())
     }
 
-    fn search_names(&self, dir: BorrowedFd<'_>, path: &Path, names: &[OsString]) -> io::Result<()> {
-        let search = |name: &OsString| self.search(dir, name, OFlags::NOFOLLOW, &path.join(name));
-        names.iter().try_for_each(search)
-    }
-
-    /// Opens a file and searches it. Returns an error of output.
-    fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
-        match open_file(dir, name, flags) {
-            Ok(file) => self.print_lines(&file, path),
-            Err(error) => {
-                complain(Error::new(path, error));
-                Ok(())
-            }
-        }
+    fn search(&self, batch: Batch) -> io::Result<()> {
+        batch.into_iter().try_for_each(|(file, path)| self.print_lines(&file, &path))
     }
 
     /// Prints the lines that contain the text, after the path. Returns an error of output.
@@ -210,24 +171,14 @@ impl Grep {
     }
 }
 
-/// Opens a file, and refuses whatever is not a regular one. By now the name may belong to a FIFO.
-/// Without `NONBLOCK`, opening a FIFO waits for a writer.
-fn open_file(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match openat(&dir, name, flags | OFlags::NONBLOCK, Mode::empty()) {
-        Ok(file) => regular(file.into()),
-        // Another process has a lease on the file. Without `NONBLOCK`, opening waits for its end.
-        Err(Errno::AGAIN) => {
-            let found = openat(dir, name, flags | OFlags::PATH, Mode::empty())?;
-            let found = regular(found.into())?;
-            File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
-        }
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-fn regular(file: File) -> io::Result<File> {
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+/// Opens a PATH that is not a directory. `open_file` refuses a FIFO unopened, because opening it
+/// could end the process that waits to write into it, and refuses links, which a PATH can be.
+fn open_root(path: &Path) -> Result<File, Error> {
+    let is_link = path.is_symlink();
+    let real = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };
+    let options = WalkOptions::new().yield_roots(true).max_depth(0);
+    let mut walk = options.open(real.map_err(|error| Error::new(path, error))?)?;
+    walk.next()?.expect("the root").open_file()
 }
 
 /// The letters and signs that nobody sees although `escape_debug` keeps them: the fillers of Hangul,

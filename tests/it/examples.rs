@@ -82,6 +82,7 @@ fn example_reports_errors_and_reads_the_rest() {
     let tree = Tree::on_disk(|at| {
         make(at, &["a/locked/below/", "a/denied"]);
         fs::write(at.join("a/text"), "one\n").unwrap();
+        symlink("a/text", at.join("link")).unwrap();
         mkfifoat(CWD, at.join("fifo"), Mode::RWXU).unwrap(); // a process waits to write into it
     });
     let _watchdog = watchdog();
@@ -92,11 +93,12 @@ fn example_reports_errors_and_reads_the_rest() {
     }
     let check =
         |name, args: &[&str], lines: &[&str], errors| check(name, tree.path(), args, lines, errors);
-    check("count", &[], &["5"], 1);
+    check("count", &[], &["6"], 1);
     check("sorted", &["a/text"], &[], 1);
     check("pids", &["missing"], &[], 1);
     check("find", &["a", "missing", "a/text/"], &["a", "a/denied", "a/locked", "a/text"], 3);
-    check("grep", &["one", "a", "missing", "fifo"], &["a/text:one"], 4);
+    let found = ["a/text:one", "link:one"];
+    check("grep", &["one", "a", "link", "missing", "fifo"], &found, 4);
     assert_eq!(fs::read(tree.path().join("fifo")).unwrap(), b"kept\n"); // `grep` did not open it
     drop(writer);
     let blocks = |path: &str| tree.path().join(path).metadata().unwrap().blocks();
