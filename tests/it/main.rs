@@ -10,8 +10,9 @@
 //! - `walk_dirs`: a promise of `WalkDirs` or `Dir`; `parallel`: a walk on several threads;
 //! - `roots`: the kinds of roots, or no root;
 //! - `walk_dirs_bounds`: a deep tree, few descriptors, or closed levels;
-//! - `walk_dirs_errors`: an error of a walk; `unreadable`: a directory that cannot be read;
-//! - `requests`, `follow`: what a walk enters on request;
+//! - `walk_dirs_errors`: an error of a walk, or a directory that cannot be read; `unreadable`: one that
+//!   cannot be searched;
+//! - `requests`, `follow`: what a walk enters on request, or after a change;
 //! - `clone_panics`: a state that panics;
 //! - `model`: what holds for every walk, whatever the caller requests and the tree does;
 //! - `budgets`: what reading may cost: system calls, allocations, memory and instructions;

@@ -21,20 +21,6 @@ impl TestOptions {
     fn expected_visits(self, root: &Path) -> Vec<Visit> {
         in_one_order(expected_visits(root, self.second_visits, |_| self.requests()))
     }
-
-    /// Returns the visits of all threads.
-    fn run_parallel(self, root: &Path, threads: usize) -> Vec<Visit> {
-        let parts = self
-            .begin(root)
-            .run_parallel(threads, |worker| collect_visits(worker, |_| self.requests()));
-        assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
-        in_one_order(parts.into_iter().flatten())
-    }
-
-    fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
-        let found = self.run_parallel(tree.path(), threads);
-        assert_eq!(found, expected, "{self:?}, {threads} threads");
-    }
 }
 
 /// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name,

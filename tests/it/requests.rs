@@ -1,93 +1,8 @@
-//! Names that the caller passes to `Dir`, with a model of what a walk enters.
+//! Names that the caller passes to `Dir`, and entries that change while the caller asks about them.
 
 use crate::support::options::OPTIONS;
 use crate::support::prelude::*;
-use crate::support::scan::path;
-
-/// After `skip_subdirs`, the walk enters exactly what the caller names, in that order, even twice,
-/// whatever the caller has read or requested before. The last letter of a name says what it is.
-#[test]
-fn walk_enters_exactly_the_named_directories() {
-    let _watchdog = watchdog();
-    let outside = Tree::of(&["below/"]);
-    let tree = Tree::new(|at| {
-        for number in 0..60 {
-            tree::make(at, &[format!("{number}d/"), format!("{number}f")]);
-            symlink(outside.path().join("below"), at.join(format!("{number}l"))).unwrap();
-        }
-    });
-    let at = tree.path();
-    // Some are missing, and prefixes or extensions of others.
-    let missing = ["0", "1dd", "2d ", "zzz", &"x".repeat(300)].map(String::from);
-    let there = |kind| (0..60).map(move |number| format!("{number}{kind}"));
-    let names: Vec<_> = ["d", "f", "l"].into_iter().flat_map(there).chain(missing).collect();
-    for seed in 0..if runs_long() { 4000 } else { 60 } {
-        let (mut random, follows) = (Random(seed), seed % 2 == 0);
-        let most = [1, 4, names.len()][random.below(3)];
-        let any = (0..random.below(most)).map(|_| &*names[random.below(names.len())]);
-        let wanted: Vec<_> = any.collect();
-        let outcome = |name: &&str| match name.as_bytes() {
-            name if name.len() > 255 => Some(libc::ENAMETOOLONG),
-            _ if !at.join(name).exists() => (!follows).then_some(libc::ENOENT),
-            [.., b'd'] => Some(0),
-            [.., b'l'] => Some(if follows { 0 } else { libc::ENOTDIR }),
-            _ => (!follows).then_some(libc::ENOTDIR),
-        };
-        let expected = wanted.iter().filter_map(|name| Some((at.join(name), outcome(name)?)));
-        let mut expected: Vec<_> = expected.collect();
-        for (threads, second_visits) in [(1, true), (1, false), (2, true), (8, true)] {
-            let options = WalkDirs::options().max_open(4).second_visits(second_visits);
-            let walk = options.follow_links(follows).open(at).unwrap();
-            let parts = walk.run_parallel(threads, |worker| {
-                let (mut found, mut listing) = (Vec::new(), Listing::new());
-                let mut errors = Vec::new();
-                while let Some(mut dir) =
-                    worker.next_or_report(|error| errors.push((path(&error).into(), errno(&error))))
-                {
-                    found.append(&mut errors);
-                    match dir.depth() {
-                        _ if dir.is_second_visit() => {}
-                        0 => name_some(&mut dir, &wanted, &mut listing, seed),
-                        _ => found.push((dir.path().to_owned(), 0)),
-                    }
-                }
-                [found, errors].concat()
-            });
-            let mut found = parts.concat();
-            if threads > 1 {
-                found.sort();
-                expected.sort();
-            }
-            assert_eq!(found, expected, "seed {seed}, {threads} threads, {second_visits}");
-        }
-    }
-}
-
-/// Makes random calls that do not matter, and then names these.
-fn name_some(dir: &mut Dir<'_>, names: &[&str], listing: &mut Listing, seed: u64) {
-    let mut random = Random(seed);
-    for _ in 0..random.below(40) {
-        match random.below(40) {
-            0 => dir.read_into(listing).unwrap(),
-            1 => assert!(dir.count().is_ok()),
-            2 => dir.skip_subdirs(),
-            call => match dir.next().unwrap() {
-                Some(entry) if call < 8 => entry.follow(),
-                Some(entry) if call < 13 => entry.skip_subtree(),
-                Some(entry) if call < 16 => drop(entry.metadata().unwrap()),
-                _ => {}
-            },
-        }
-    }
-    dir.skip_subdirs();
-    for name in names {
-        assert!(dir.enter_name(name).unwrap());
-    }
-    while random.below(2) == 0 && dir.next().unwrap().is_some() {}
-    if random.below(4) == 0 {
-        dir.read_into(listing).unwrap();
-    }
-}
+use rustix::fs::{CWD, Mode, mknodat};
 
 /// A call that cannot have the effect that its caller wants is an error at once.
 #[test]
@@ -111,42 +26,144 @@ fn names_need_skip_subdirs_and_one_component() {
     assert!(walk.next().unwrap().is_none(), "a refused name is entered");
 }
 
-/// The caller skips the contents of each directory and enters its children by name. So the walk
-/// reads no directory, and needs no permission to read one.
+/// A caller that enters directories by name needs no permission to read them, on any thread.
 #[test]
 fn threads_enter_named_directories() {
     let _watchdog = watchdog();
     as_nobody(|| {
-        let tree = Tree::new(|at| tree::random(at, 11));
+        let tree = Tree::new(|at| tree::comb(at, 60));
         let all = expected_visits(tree.path(), false, |_| Requests::ALL);
         let all = directories(&all);
-        let mut below = BTreeMap::<_, Vec<_>>::new();
-        for path in &all {
-            below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
-        }
-        for path in all.iter().rev() {
-            chmod(path, 0o300);
-        }
-        for options in OPTIONS {
-            for threads in THREADS {
-                let parts =
-                    options.build().open(tree.path()).unwrap().run_parallel(threads, |worker| {
-                        let mut paths = Vec::new();
-                        while let Some(mut dir) = worker.next().unwrap() {
-                            if !dir.is_second_visit() {
-                                dir.skip_subdirs();
-                                for name in below.get(dir.path()).into_iter().flatten() {
-                                    dir.enter_name(name.as_bytes()).unwrap();
-                                }
-                                paths.push(dir.path().to_owned());
-                            }
+        all.iter().rev().for_each(|path| chmod(path, 0o300));
+        for (options, threads) in OPTIONS.iter().flat_map(|of| THREADS.map(|count| (of, count))) {
+            let walk = options.build().open(tree.path()).unwrap();
+            let parts = walk.run_parallel(threads, |worker| {
+                let mut paths = Vec::new();
+                while let Some(mut dir) = worker.next().unwrap() {
+                    if !dir.is_second_visit() {
+                        dir.skip_subdirs();
+                        let is_level = dir.depth() == 0 || dir.name() == b"m" && dir.depth() < 60;
+                        for name in if is_level { tree::COMB } else { &[] } {
+                            dir.enter_name(name).unwrap();
                         }
-                        paths
-                    });
-                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-                assert_eq!(paths, all, "{threads} threads, {options:?}");
-            }
+                        paths.push(dir.path().to_owned());
+                    }
+                }
+                paths
+            });
+            let mut paths = parts.concat();
+            paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+            assert_eq!(paths, all, "{threads} threads, {options:?}");
         }
     });
+}
+
+/// Puts a file of this type at the path of a directory, or nothing, or the directory again. A link
+/// leads to a directory outside of the tree.
+fn put(at: &Path, there: FileType) {
+    let aside = at.with_file_name("../aside");
+    if at.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        fs::rename(at, &aside).unwrap();
+    } else {
+        let _ = fs::remove_file(at);
+    }
+    match there {
+        FileType::Directory => fs::rename(aside, at).unwrap(),
+        FileType::RegularFile => fs::write(at, "").unwrap(),
+        FileType::Symlink => symlink("../outside", at).unwrap(),
+        FileType::Fifo => mknodat(CWD, at, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap(),
+        _ => {}
+    }
+}
+
+/// Makes calls about an entry: `m` queries the metadata, `t` the type, `f` follows, `s` skips.
+macro_rules! ask {
+    ($entry:expr, $calls:expr) => {
+        for call in $calls.chars() {
+            match call {
+                'm' => drop($entry.metadata()),
+                't' => drop($entry.file_type()),
+                'f' => $entry.follow(),
+                _ => $entry.skip_subtree(),
+            }
+        }
+    };
+}
+
+/// Returns the file in what the walk enters at `d`, or the number of an error. `d` changes before
+/// these calls about it and after them.
+fn changed(root: &Path, reader: usize, calls: &str, [during, after]: [FileType; 2]) -> Outcome {
+    let at = &root.join("d");
+    let (mut outcome, mut below) = (Ok(None), Vec::new());
+    let mut fail = |error: Error| {
+        assert_eq!((scan::path(&error), error.depth()), (&**at, 1));
+        outcome = Err(errno(&error));
+    };
+    if reader == 0 {
+        let mut walk = lendir::walk(root).unwrap();
+        while let Some(entry) = walk.next_or_report(&mut fail) {
+            if entry.path() == at {
+                put(at, during);
+                ask!(entry, calls);
+                put(at, after);
+            } else {
+                below.push(entry.name().to_vec());
+            }
+        }
+    } else {
+        let options = WalkDirs::options().max_open(1).second_visits(reader == 2);
+        let mut walk = options.open(root).unwrap();
+        while let Some(mut dir) = walk.next_or_report(&mut fail) {
+            let is_root = dir.depth() == 0;
+            while let Some(entry) = dir.next().unwrap() {
+                if is_root {
+                    put(at, during);
+                    ask!(entry, calls);
+                    put(at, after);
+                } else {
+                    below.push(entry.name().to_vec());
+                }
+            }
+        }
+    }
+    put(at, FileType::Directory);
+    assert!(below.len() <= 1 && (below.is_empty() || outcome.is_ok()), "{outcome:?}, {below:?}");
+    outcome.map(|_: Option<Vec<u8>>| below.pop())
+}
+
+type Outcome = Result<Option<Vec<u8>>, i32>;
+
+/// A directory that is replaced while the caller asks about it, or later, is entered, left out, or
+/// one error, as the last answer and the last request say. A query that fails answers nothing.
+#[test]
+fn changed_directory_is_what_the_caller_was_told() {
+    use FileType::{Directory, Fifo, RegularFile, Symlink, Unknown};
+    const TEST: &str = "requests::changed_directory_is_what_the_caller_was_told";
+    let tree = Tree::new(|at| tree::make(at, &["root/d/own", "outside/other"]));
+    let root = tree.path().join("root");
+    if !machine::has_types(TEST, &root) {
+        return;
+    }
+    let all = [Directory, RegularFile, Symlink, Fifo, Unknown];
+    for (during, after) in all.into_iter().flat_map(|during| all.map(|after| (during, after))) {
+        for calls in ["", "m", "t", "f", "s", "mf", "fm", "mt", "sf", "fs", "msm"] {
+            let is_told = calls.contains('m') && during != Unknown;
+            let known = if is_told { during } else { Directory };
+            let follows = calls.rfind('f') > calls.rfind('s');
+            let is_skipped = calls.rfind('s') > calls.rfind('f');
+            let expected = match (known, after) {
+                (Directory | Symlink, _) if is_skipped => Ok(None),
+                (Directory, Directory) => Ok(Some(b"own".to_vec())),
+                (Directory, Unknown) => Err(libc::ENOENT),
+                (Directory, _) => Err(libc::ENOTDIR),
+                (Symlink, Directory) if follows => Ok(Some(b"own".to_vec())),
+                (Symlink, Symlink) if follows => Ok(Some(b"other".to_vec())),
+                _ => Ok(None),
+            };
+            for reader in 0..3 {
+                let found = changed(&root, reader, calls, [during, after]);
+                assert_eq!(found, expected, "{during:?}, {after:?}, {calls:?}, reader {reader}");
+            }
+        }
+    }
 }

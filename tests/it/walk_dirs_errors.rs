@@ -1,8 +1,8 @@
 //! Errors of a walk: each comes once, with its path, and the rest is complete.
 
 use crate::support::prelude::*;
-use crate::support::requests::{check_walk_dirs, walk};
-use rustix::fs::{CWD, FileType, Mode, mknodat, openat};
+use crate::support::requests::check_walk_dirs;
+use rustix::fs::{CWD, Mode, openat};
 
 /// `from_fd` accepts any descriptor. The error comes from reading it, to the caller or from the
 /// walk.
@@ -57,47 +57,17 @@ fn forbidden_directories_agree_with_std() {
             tree::random(&dir.join("z"), u64::from(*mode));
             chmod(dir, *mode);
         }
+        let options = WalkDirs::options();
+        for seed in 0..if runs_long() { 1000 } else { 6 } {
+            let what = format!("requests {seed}");
+            check_walk_dirs(&options, tree.path(), &what, |at| Requests::random(seed, at));
+        }
         for requests in [Requests::ALL, Requests::sorted(Order::Bytes)] {
             let expected = expected_visits(tree.path(), false, |_| requests);
             let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES));
             // One for each of four modes without r, and two for each of two with r and without x.
             assert_eq!(errors.count(), 4 + 2 * 2, "{expected:?}");
-            check_walk_dirs(tree.path(), &format!("{requests:?}"), |_| requests);
+            check_walk_dirs(&options, tree.path(), &format!("{requests:?}"), |_| requests);
         }
     });
-}
-
-type Replace<'a> = &'a dyn Fn(&Path);
-
-/// A directory that is moved away and replaced after it was listed is one error. Nothing outside is
-/// yielded.
-#[test]
-fn replaced_directory_causes_one_error() {
-    let outside = Tree::of(&["outside/"]);
-    let link = |path: &Path| symlink(outside.path(), path).unwrap();
-    let dangling = |path: &Path| symlink("nowhere", path).unwrap();
-    let file = |path: &Path| fs::write(path, "").unwrap();
-    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let replacements: [(Replace<'_>, i32); 5] = [
-        (&|_| (), libc::ENOENT),
-        (&link, libc::ENOTDIR),
-        (&dangling, libc::ENOTDIR),
-        (&file, libc::ENOTDIR),
-        (&fifo, libc::ENOTDIR),
-    ];
-    for (replace, errno) in replacements {
-        for second_visits in [false, true] {
-            let tree = Tree::of(&["a/", "victim/below/", "z/"]);
-            let victim = tree.path().join("victim");
-            let mut walk = walk(tree.path(), 1, second_visits);
-            let mut root = walk.next().unwrap().unwrap();
-            while root.next().unwrap().is_some() {}
-            fs::rename(&victim, tree.path().join("moved")).unwrap();
-            replace(&victim);
-            let visits = collect_visits(&mut walk, |_| Requests::ALL);
-            let error = Visit { path: victim, depth: 1, what: What::Error(errno) };
-            assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
-            assert_eq!(visits.len(), if second_visits { 6 } else { 3 }, "{visits:?}");
-        }
-    }
 }

@@ -3,10 +3,14 @@
 use super::scan::{self, Found};
 use super::tree::Random;
 use super::visits::{Visit, What, expected_visits, in_one_order};
-use lendir::{Dir, Entry, Error, FileType, Listing, Order, Walk, WalkDirs, WalkEntry, Worker};
+use lendir::{
+    Buffer, Dir, Entries, Entry, Error, FileType, Listing, Order, Walk, WalkDirs, WalkDirsOptions,
+    WalkEntry, Worker,
+};
 use rustix::fs::{AtFlags, fstat, statat};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::iter;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -27,7 +31,7 @@ pub enum Request {
 #[derive(Clone, Copy, Debug)]
 pub enum About {
     Nothing,
-    /// Follows all links. Those that are named, the walk must follow by itself.
+    /// Follows all links, except those that are named.
     Follow,
     /// Skips the directories with these names.
     Skip(fn(&[u8]) -> bool),
@@ -44,9 +48,14 @@ pub struct Requests {
     /// the whole directory, if any.
     pub listing: Option<Order>,
     /// The number of entries before the call of [`Dir::skip_subdirs`], if any. In the end, the
-    /// caller then names what to enter of all that it has read: in the order of the listing, or
-    /// else in reverse.
+    /// caller then passes [`names`](Self::names) of what it has read: in the order of the listing,
+    /// or else in reverse.
     pub names_at: Option<usize>,
+    /// Whether the descriptor is read before all calls, and the directory after the names. Neither
+    /// matters.
+    pub reads: [bool; 2],
+    /// Whether the walk follows links by itself.
+    pub follows: bool,
     /// The requests about the entries that are yielded. A listing forgets them, and is asked by name.
     pub about: About,
     pub max_depth: usize,
@@ -58,6 +67,8 @@ impl Requests {
         next_calls: usize::MAX,
         listing: None,
         names_at: None,
+        reads: [false; 2],
+        follows: false,
         about: About::Nothing,
         max_depth: usize::MAX,
     };
@@ -79,8 +90,9 @@ impl Requests {
         let mut random = Random::of(&(seed, path));
         let next_calls = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
         let listing = (random.below(4) == 0).then(|| scan::ORDERS[random.below(3)]);
-        let names_at = (random.below(6) == 0).then(|| random.below(3));
-        Self { next_calls, listing, names_at, about: About::Random(seed), ..Self::ALL }
+        let names_at = (random.below(4) == 0).then(|| random.below(3));
+        let reads = [random.below(4) == 0, names_at.is_some() && random.below(2) == 0];
+        Self { next_calls, listing, names_at, reads, about: About::Random(seed), ..Self::ALL }
     }
 
     fn at(&self, path: &Path) -> Vec<Request> {
@@ -107,13 +119,42 @@ impl Requests {
             .rfind(|request| matches!(request, SkipSubtree | SkipRest | Follow))
     }
 
-    /// Returns `true` if the walk follows all links, also those that are named.
-    pub fn follows_names(&self) -> bool {
-        matches!(self.about, About::Follow)
+    pub fn may_follow(&self) -> bool {
+        self.follows || matches!(self.about, About::Follow | About::Random(_))
     }
 
-    pub fn may_follow(&self) -> bool {
-        matches!(self.about, About::Follow | About::Random(_))
+    /// Returns `true` if the error of reading a directory comes neither to this caller nor from the
+    /// walk.
+    pub fn hides_errors(&self, depth: usize) -> bool {
+        let enters = self.names_at.is_none() && depth + 1 < self.max_depth;
+        !enters && self.next_calls == 0 && self.listing.is_none() && !self.reads[1]
+    }
+
+    /// Returns the names that the caller passes to the walk after it has read these entries. Random
+    /// names are also those of files and links, or come twice, or do not exist.
+    pub fn names(&self, dir: &Path, found: &[Found]) -> Vec<Vec<u8>> {
+        let (is_random, follows) = (matches!(self.about, About::Random(_)), self.follows);
+        let mut names = Vec::new();
+        for entry in found {
+            let path = dir.join(OsStr::from_bytes(&entry.name));
+            let is_skipped =
+                matches!(self.last_at(&path), Some(Request::SkipSubtree | Request::SkipRest));
+            let is_wanted = match entry.file_type {
+                FileType::Directory => true,
+                FileType::Symlink => is_random || follows,
+                _ => is_random,
+            };
+            if is_wanted && !is_skipped {
+                let mut random = Random::of(&path);
+                let times = if is_random && random.below(8) == 0 { 2 } else { 1 };
+                names.extend(iter::repeat_n(entry.name.clone(), times));
+                if is_random && random.below(8) == 0 {
+                    let ends = [&b"x"[..], b" ", &[b'x'; 256]];
+                    names.push([&entry.name, ends[random.below(3)]].concat());
+                }
+            }
+        }
+        names
     }
 
     /// Makes the requests about an entry of a `Walk`.
@@ -130,11 +171,11 @@ impl Requests {
 }
 
 impl Request {
-    /// Queries an entry.
+    /// Queries an entry, which fails without permission to search its directory.
     fn ask(self, entry: &Entry<'_>) {
         match self {
-            Self::Metadata => drop(entry.metadata().unwrap()),
-            _ => drop(entry.file_type().unwrap()),
+            Self::Metadata => drop(entry.metadata()),
+            _ => drop(entry.file_type()),
         }
     }
 }
@@ -210,6 +251,8 @@ fn ino(dir: BorrowedFd<'_>) -> u64 {
 pub struct Visitor {
     pub visits: Vec<Visit>,
     errors: usize,
+    /// What was read into a listing before does not show.
+    listing: Option<(Order, Listing)>,
 }
 
 impl Visitor {
@@ -254,6 +297,9 @@ impl Visitor {
             assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
         }
         assert!(dir.parent_and_name().is_none());
+        if requests.reads[0] {
+            let _ = Entries::new(dir.fd(), &mut Buffer::with_capacity(0)).count();
+        }
         let mut found = Vec::new();
         let mut error = None;
         while found.len() < requests.next_calls {
@@ -280,14 +326,20 @@ impl Visitor {
         let mut named = found.clone();
         named.reverse();
         if let Some(order) = requests.listing {
-            let mut listing = Listing::with_order(order);
+            let listing = self.listing.take().filter(|(kept, _)| *kept == order);
+            let mut listing = listing.map_or_else(|| Listing::with_order(order), |kept| kept.1);
             error = error.or(dir.read_into(&mut listing).err());
             named = scan::listed(&listing);
             found.extend_from_slice(&named);
+            self.listing = Some((order, listing));
         }
         if requests.names_at.is_some() {
             dir.skip_subdirs();
-            enter_by_name(&mut dir, &named, requests);
+            enter_by_name(&mut dir, &mut named, requests);
+        }
+        if requests.reads[1] {
+            error = error.or(dir.read_into(&mut Listing::new()).err());
+            assert!(dir.next().unwrap().is_none());
         }
         if depth + 1 >= requests.max_depth {
             assert_enters_nothing(&mut dir);
@@ -298,24 +350,14 @@ impl Visitor {
     }
 }
 
-/// Enters what the requests do not skip, in this order.
-fn enter_by_name(dir: &mut Dir<'_>, named: &[Found], requests: Requests) {
+/// Passes the [`names`](Requests::names) of these entries.
+fn enter_by_name(dir: &mut Dir<'_>, found: &mut [Found], requests: Requests) {
+    for entry in found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
+        entry.file_type = entry.true_type(dir.fd());
+    }
     let is_allowed = dir.depth() + 1 < requests.max_depth;
-    for entry in named {
-        let request = requests.last_at(&dir.path().join(OsStr::from_bytes(&entry.name)));
-        let file_type = match entry.file_type {
-            FileType::Unknown => entry.true_type(dir.fd()),
-            file_type => file_type,
-        };
-        let is_entered = match (request, file_type) {
-            (Some(Request::SkipSubtree | Request::SkipRest), _) => continue,
-            (_, FileType::Directory) => dir.enter_name(&entry.name).unwrap(),
-            (_, FileType::Symlink) if requests.follows_names() => {
-                dir.enter_name(&entry.name).unwrap()
-            }
-            _ => continue,
-        };
-        assert_eq!(is_entered, is_allowed, "{dir:?}");
+    for name in requests.names(dir.path(), found) {
+        assert_eq!(dir.enter_name(name).unwrap(), is_allowed, "{dir:?}");
     }
 }
 
@@ -326,29 +368,33 @@ fn assert_enters_nothing(dir: &mut Dir<'_>) {
     }
 }
 
-/// Checks that a walk with all options yields what the model says, on one thread and on several.
-pub fn check_walk_dirs(root: &Path, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
-    for second_visits in [false, true] {
+/// Checks that a walk with these and all other options yields what the model says, on one thread and
+/// on several. Returns the visits without second ones.
+pub fn check_walk_dirs(
+    options: &WalkDirsOptions,
+    root: &Path,
+    what: &str,
+    requests: impl Fn(&Path) -> Requests + Sync,
+) -> Vec<Visit> {
+    let [all, _] = [false, true].map(|second_visits| {
+        let options = options.clone().second_visits(second_visits);
         let expected = expected_visits(root, second_visits, &requests);
-        for max_open in [1, 5, 32, 1000] {
-            for same_mount in [false, true] {
-                let options = WalkDirs::options()
-                    .same_mount(same_mount)
-                    .max_open(max_open)
-                    .second_visits(second_visits);
-                let visits = collect_visits(&mut options.open(root).unwrap(), &requests);
-                let how = format!(
-                    "second visits {second_visits}, {max_open} open, same mount {same_mount}"
-                );
-                assert_eq!(visits, expected, "{what}, {how}");
-            }
+        for (max_open, same_mount) in [(1, false), (1, true), (5, false), (32, true), (1000, false)]
+        {
+            let options = options.clone().max_open(max_open).same_mount(same_mount);
+            let options = options.buffer_capacity([0, 1 << 16][usize::from(same_mount)]);
+            let visits = collect_visits(&mut options.clone().open(root).unwrap(), &requests);
+            assert_eq!(visits, expected, "{what}, {options:?}");
         }
-        let expected = in_one_order(expected);
-        for threads in [2, 8] {
-            let walk = walk(root, 4, second_visits);
+        let sorted = in_one_order(expected.clone());
+        for (threads, max_open) in [(1, 32), (2, 4), (3, 32), (64, 4)] {
+            let walk = options.clone().max_open(max_open).open(root).unwrap();
             let parts = walk.run_parallel(threads, |worker| collect_visits(worker, &requests));
-            let visits = in_one_order(parts.into_iter().flatten());
-            assert_eq!(visits, expected, "{what}, {threads} threads, {second_visits}");
+            assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
+            let visits = in_one_order(parts.concat());
+            assert_eq!(visits, sorted, "{what}, {threads} threads, {options:?}");
         }
-    }
+        expected
+    });
+    all
 }

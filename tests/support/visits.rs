@@ -98,64 +98,73 @@ fn below(
     requests_for: &impl Fn(&Path) -> Requests,
     visits: &mut Vec<Visit>,
 ) {
-    match fs::read_dir(dir) {
-        Err(error) => {
-            // If the directory exists, a `WalkDirs` yields it, and its reader gets the error.
-            if kind != Kind::Walk && dir.symlink_metadata().is_ok() {
-                visits.push(Visit::new(dir, depth, What::First(vec![])));
-            }
-            visits.push(Visit::new(dir, depth, What::Error(error.raw_os_error().unwrap())));
+    let (requests, read) = (requests_for(dir), fs::read_dir(dir));
+    let error = read.as_ref().err().map(|error| What::Error(error.raw_os_error().unwrap()));
+    let error = error.map(|error| Visit::new(dir, depth, error));
+    let entries = read.into_iter().flatten().filter(|_| depth < requests.max_depth);
+    let entries = entries.map(Result::unwrap);
+    let found =
+        entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::from_std(&entry) });
+    let mut found: Vec<_> = found.collect();
+    let mut yielded = found[..requests.next_calls.min(found.len())].to_vec();
+    // The requests are made about this number of entries.
+    let mut asked = yielded.len();
+    let mut names = None;
+    found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
+    if kind == Kind::Walk {
+        visits.extend(error);
+    } else {
+        if requests.names_at.is_some() {
+            let reverse = || yielded.iter().rev().cloned().collect();
+            let of = if requests.listing.is_some() { found.clone() } else { reverse() };
+            names = Some(requests.names(dir, &of));
         }
-        Ok(entries) => {
-            let requests = requests_for(dir);
-            let entries = entries.filter(|_| depth < requests.max_depth).map(Result::unwrap);
-            let found = entries
-                .map(|entry| Found { file_type: type_by_std(&entry), ..Found::from_std(&entry) });
-            let mut found: Vec<_> = found.collect();
-            let mut yielded = found[..requests.next_calls.min(found.len())].to_vec();
-            // The requests are made about this number of entries.
-            let mut asked = yielded.len();
-            let has_names = requests.names_at.is_some();
-            found = sorted(found, requests.listing.unwrap_or(Order::Unsorted));
-            if kind != Kind::Walk {
-                let has_listing = requests.listing.is_some();
-                // The listing has all entries, including those that were yielded before.
-                yielded.extend(found.iter().filter(|_| has_listing).cloned());
-                yielded.iter_mut().for_each(Found::clear_unknown_to_std);
-                visits.push(Visit::new(dir, depth, What::First(yielded)));
-                if has_names && !has_listing {
-                    found.truncate(asked);
-                    found.reverse();
-                } else if has_listing {
-                    asked = if has_names { found.len() } else { 0 };
-                }
+        if requests.listing.is_some() {
+            // The listing has all entries, including those that were yielded before.
+            yielded.extend_from_slice(&found);
+            asked = 0;
+        }
+        yielded.iter_mut().for_each(Found::clear_unknown_to_std);
+        // If the directory exists, a `WalkDirs` yields it, and its reader gets the error.
+        let is_there = error.is_none() || dir.symlink_metadata().is_ok();
+        visits.extend(is_there.then(|| Visit::new(dir, depth, What::First(yielded))));
+        visits.extend(error.filter(|_| !is_there || !requests.hides_errors(depth)));
+    }
+    let is_named = names.is_some();
+    let of_found = || found.iter().map(|entry| entry.name.clone()).collect();
+    for (at, name) in names.unwrap_or_else(of_found).iter().enumerate() {
+        let (path, depth) = (dir.join(OsStr::from_bytes(name)), depth + 1);
+        if kind == Kind::Walk {
+            let is_last = at + 1 == found.len();
+            visits.push(Visit::new(&path, depth, What::Entry { is_last }));
+        }
+        let request = requests.last_at(&path).filter(|_| !is_named && at < asked);
+        let is_entered = match (request, found.get(at).filter(|_| !is_named)) {
+            (Some(Request::SkipRest), _) if kind == Kind::Walk => break,
+            (Some(Request::SkipRest | Request::SkipSubtree), _) => false,
+            (_, Some(entry)) if entry.file_type == FileType::Symlink => {
+                requests.follows || request == Some(Request::Follow)
             }
-            for (at, entry) in found.iter().enumerate() {
-                let (path, depth) = (dir.join(OsStr::from_bytes(&entry.name)), depth + 1);
-                if kind == Kind::Walk {
-                    let is_last = at + 1 == found.len();
-                    visits.push(Visit::new(&path, depth, What::Entry { is_last }));
-                }
-                let request = requests.last_at(&path).filter(|_| at < asked);
-                let is_entered = match (request, entry.file_type) {
-                    (Some(Request::SkipRest), _) if kind == Kind::Walk => break,
-                    (Some(Request::SkipRest | Request::SkipSubtree), _) => false,
-                    (Some(Request::Follow), FileType::Symlink) => {
-                        !has_names || requests.follows_names()
-                    }
-                    (_, file_type) => file_type == FileType::Directory,
-                };
-                if !is_entered || depth >= requests.max_depth {
-                    continue;
-                }
-                let is_there =
-                    if requests.may_follow() { is_target(&path, depth) } else { Ok(true) };
-                match is_there {
-                    Ok(true) => below(kind, &path, depth, requests_for, visits),
-                    Ok(false) => {}
-                    Err(errno) => visits.push(Visit::new(&path, depth, What::Error(errno))),
-                }
+            (_, entry) => entry.is_none_or(|entry| entry.file_type == FileType::Directory),
+        };
+        if !is_entered || depth >= requests.max_depth {
+            continue;
+        }
+        let is_there = if is_named && !requests.follows {
+            match path.symlink_metadata() {
+                Ok(found) if !found.is_dir() => Err(libc::ENOTDIR),
+                Ok(_) => is_target(&path, depth),
+                Err(error) => Err(error.raw_os_error().unwrap()),
             }
+        } else if requests.may_follow() {
+            is_target(&path, depth)
+        } else {
+            Ok(true)
+        };
+        match is_there {
+            Ok(true) => below(kind, &path, depth, requests_for, visits),
+            Ok(false) => {}
+            Err(errno) => visits.push(Visit::new(&path, depth, What::Error(errno))),
         }
     }
     // An unreadable directory has a second visit, too, unless it cannot be found.

@@ -1,34 +1,8 @@
 //! The visits of all threads together, and the distribution of work.
 
 use super::{STOP_READING, path_of, paths_left, paths_of};
-use crate::support::options::OPTIONS;
 use crate::support::prelude::*;
 use std::collections::HashSet;
-
-#[test]
-fn threads_yield_what_one_thread_yields() {
-    let _watchdog = watchdog();
-    let trees: [&dyn Fn(&Path); 6] = [
-        &|_| (),
-        &|at| tree::random(at, 0),
-        &|at| tree::chain(at, 300),
-        &|at| tree::comb(at, 100),
-        &|at| tree::wide(at, 500, 3),
-        &|at| (0..5000).for_each(|number| tree::make(at, &[&format!("file-{number}")])),
-    ];
-    for make in trees {
-        let tree = Tree::new(make);
-        let few_levels = [0, 1, 2, 5].map(|max_depth| TestOptions { max_depth, ..TIGHT });
-        for options in OPTIONS.into_iter().chain(few_levels) {
-            let expected = options.expected_visits(tree.path());
-            for _ in 0..if runs_long() { 50 } else { 1 } {
-                for threads in [1, 2, 3, 64] {
-                    options.check(&tree, &expected, threads);
-                }
-            }
-        }
-    }
-}
 
 /// One thread has as many directories, or roots, as there are threads. No thread asks for a second
 /// one before each thread has one.
