@@ -135,20 +135,6 @@ impl<S> Part<S> {
         let work = self.cursor.stack.pop();
         self.subdirs.pending.truncate(work.names_start);
     }
-
-    /// Asserts what holds between two steps.
-    fn check(&self) {
-        self.cursor.stack.check();
-        let (levels, pending_end) = (&self.cursor.stack.levels[..], self.subdirs.pending.len());
-        let Some(top) = levels.last() else {
-            return assert_eq!(pending_end, 0, "names are pending at no level");
-        };
-        let parent_next_start =
-            if let [.., parent, _] = levels { parent.remaining.next_start } else { 0 };
-        let LevelWork { names_start, next_start, .. } = top.remaining;
-        let offsets = [parent_next_start, names_start, next_start, pending_end];
-        assert!(offsets.is_sorted(), "the offsets of pending names are not in order: {offsets:?}");
-    }
 }
 
 impl<S: Clone> Part<S> {
@@ -166,9 +152,6 @@ impl<S: Clone> Part<S> {
     #[inline(always)]
     pub(crate) fn step_to_visit(&mut self) -> Result<bool, Error> {
         loop {
-            if cfg!(debug_assertions) {
-                self.check();
-            }
             let Some(top) = self.cursor.stack.levels.last() else { return self.open_root() };
             if top.remaining.next_start < self.subdirs.pending.len() {
                 if self.descend()? {
