@@ -26,7 +26,7 @@ use std::{fmt, io};
 /// UTF-8. Nothing escapes the text of a cause that you pass to [`new`](Self::new). Keep names out
 /// of it.
 ///
-/// # Conversion into an `io::Error`
+/// # As an `io::Error`
 ///
 /// `?` makes an [`io::Error`] of it with the same text and [`kind`](io::Error::kind), but without
 /// [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before, or

@@ -96,7 +96,7 @@
 //!
 //! **An error has the path that it is about**, unless you passed a descriptor and no path. An error
 //! of `next` ends at most one directory, not a walk: `next_or_report` passes it to your closure and
-//! continues, while `?` stops at the first. [This recipe](recipes#report-errors-and-go-on) tells
+//! continues, while `?` stops at the first. [This recipe](recipes#report-errors) tells
 //! apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
 //! ([`Error::is_root`]).
 //!
@@ -158,7 +158,7 @@
 //! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
 //! | query each entry ahead, in order | [`WalkOptions::metadata`] |
 //! | stop all threads | [`Worker::stop`] |
-//! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
+//! | work on each file | [a recipe](recipes#files-on-all-cores) |
 //!
 //! # Kernel promises
 //!
@@ -174,7 +174,7 @@
 //!   reads.
 //! - On btrfs, what is created after the directory was opened is missing until a `rewind`.
 //!
-//! [`Walk`](Walk#loops-that-change-the-tree) says which loops may change the tree that they list.
+//! [`Walk`](Walk#changing-the-tree) says which loops may change the tree that they list.
 //!
 //! # Questions
 //!

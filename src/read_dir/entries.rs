@@ -161,7 +161,7 @@ impl<'a> Entries<'a> {
     ///
     /// A cookie looks like something to store, but **it is valid only for the descriptor that
     /// returned it, until that descriptor is rewound**. To continue on any file system, begin again
-    /// after a *name*, like [a recipe](crate::recipes#serve-a-directory-in-pages). With the cookie
+    /// after a *name*, like [a recipe](crate::recipes#pages-of-a-directory). With the cookie
     /// of another descriptor, the file system decides:
     ///
     /// - On ext4, xfs and btrfs, and on tmpfs since Linux 6.6, it is the same place, even after a

@@ -130,7 +130,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// removed, or ended early by a server's `ENOENT`. A child process that walks on after `fork` takes
 /// entries from its parent: let it begin a walk of its own.
 ///
-/// # Loops that change the tree
+/// # Changing the tree
 ///
 /// Your loop can remove what it gets: a local file system still yields each entry that stays
 /// [exactly once](crate#kernel-promises). But in the kernel's order the directory is still being

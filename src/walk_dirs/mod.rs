@@ -100,7 +100,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
 ///   [`second_visits`](WalkDirsOptions::second_visits).
 ///
-/// [`Walk`](crate::Walk#loops-that-change-the-tree) says which loops may change the tree that they
+/// [`Walk`](crate::Walk#changing-the-tree) says which loops may change the tree that they
 /// list. Here, [`Dir::read_into`] does what sorting does there.
 ///
 /// # Performance
@@ -219,7 +219,7 @@ impl<S: Clone> WalkDirs<S> {
     /// CPU affinity and the signal mask of the thread that starts it, which can be any.
     ///
     /// Only one thread reads a directory, however large. [A
-    /// recipe](crate::recipes#work-on-each-file-on-all-cores) spreads its files.
+    /// recipe](crate::recipes#files-on-all-cores) spreads its files.
     ///
     /// # Order
     ///
@@ -449,7 +449,7 @@ impl<S> WalkDirsOptions<S> {
     /// mode. At its second visit a directory has its own state again.
     ///
     /// Values go down the tree, but sums go up. Put an [`Arc`](std::sync::Arc) into the state for
-    /// that, and add at second visits, as [a recipe](crate::recipes#add-up-sizes-on-all-cores)
+    /// that, and add at second visits, as [a recipe](crate::recipes#sizes-on-all-cores)
     /// does. Descriptors in a state do not count for [`max_open`](Self::max_open).
     ///
     /// If you catch a panic of the state's `clone`, the walk continues and misses nothing. A panic

@@ -47,7 +47,7 @@ fn every_recipe_is_a_whole_program() {
     assert!(!PAGE.contains(" println!"), "it panics if the output is closed");
     assert_eq!(PAGE.matches("\n```").count(), 2 * programs.len());
     for (title, code) in programs {
-        assert!(title.len() <= 30 && code.contains("\nfn main()"), "{title}");
+        assert!(title.len() <= 22 && code.contains("\nfn main()"), "{title}");
         let hides = |line: &str| line == "#" || line.starts_with("# ");
         assert!(!code.lines().any(hides), "{title} hides lines");
     }
@@ -69,7 +69,7 @@ fn full_output_is_an_error_and_no_panic() {
 fn errors_are_reported_and_change_the_status() {
     let tree = Tree::of(&["src/locked/", "src/file"]);
     chmod(tree.path().join("src/locked"), 0);
-    let output = run_unprivileged(&mut recipe("Report errors and go on", tree.path()));
+    let output = run_unprivileged(&mut recipe("Report errors", tree.path()));
     let reports = [
         "cannot read the tree: /no/such/directory: No such file or directory (os error 2)",
         "src/locked: Permission denied (os error 13)",
@@ -81,19 +81,19 @@ fn errors_are_reported_and_change_the_status() {
 #[test]
 fn own_error_at_a_root_is_not_a_missing_root() {
     let tree = Tree::of(&["src/"]);
-    let output = run(&mut recipe("test Report errors and go on", tree.path()));
+    let output = run(&mut recipe("test Report errors", tree.path()));
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 fn recipe_functions_hold_what_they_promise() {
     for (title, paths) in [
-        ("Serve a directory in pages", &["src/"][..]),
-        ("List a tree in pages", &["src/a/locked/", "src/a.txt", "src/a/b", "src/b/c/d", "src/b0"]),
+        ("Pages of a directory", &["src/"][..]),
+        ("Pages of a tree", &["src/a/locked/", "src/a.txt", "src/a/b", "src/b/c/d", "src/b0"]),
         ("Open a file later", &["src/a/file", "outside/file"]),
-        ("Change owner and mode", &["src/a/b/", "src/a/file", "outside"]),
-        ("Leave out file systems by type", &[]),
-        ("Stream to an async program", &["src/"]),
+        ("Owner and mode", &["src/a/b/", "src/a/file", "outside"]),
+        ("Leave out mounts", &[]),
+        ("Stream to async code", &["src/"]),
     ] {
         run_test(title, Tree::on_disk(|at| make(at, paths)).path());
     }
@@ -117,7 +117,7 @@ fn sums_count_each_file_once_as_du_does() {
     let mut du = Command::new("du");
     let du = run(du.args(["--block-size=1", "src"]).current_dir(tree.path()));
     let expected: Vec<_> = lines(&du)[0].iter().map(|line| line.replace('\t', " ")).collect();
-    for title in ["Add up sizes on one thread", "Add up sizes on all cores"] {
+    for title in ["Add up sizes", "Sizes on all cores"] {
         let mut commands = vec![recipe(title, tree.path())];
         if can_trace(TEST) {
             commands.extend(STATX_REFUSED.map(|inject| {
@@ -193,7 +193,7 @@ fn ignore_rules_hold_below_and_can_be_broken() {
 #[test]
 fn tagged_directories_are_skipped() {
     let tree = Tree::of(&["src/cache/CACHEDIR.TAG", "src/cache/below/x", "src/other/x"]);
-    let output = run(&mut recipe("Skip tagged directories", tree.path()));
+    let output = run(&mut recipe("Skip tagged caches", tree.path()));
     assert_eq!(lines(&output)[0], ["\"src/cache\"", "\"src/other\"", "\"src/other/x\""]);
 }
 
@@ -205,7 +205,7 @@ fn threads_list_in_the_order_of_one_walk() {
         symlink("..", at.join("src/link")).unwrap();
     });
     chmod(tree.path().join("src/locked"), 0);
-    let output = run_unprivileged(&mut recipe("List in order on all cores", tree.path()));
+    let output = run_unprivileged(&mut recipe("Order on all cores", tree.path()));
     let mut walk =
         lendir::Walk::options().order(lendir::Order::Bytes).open(tree.path().join("src"));
     let walk = walk.as_mut().unwrap();
@@ -224,7 +224,7 @@ fn threads_list_in_the_order_of_one_walk() {
 fn watch_misses_no_entry() {
     let tree = Tree::of(&["src/a/b/c/", "outside/secret/"]);
     symlink("../outside", tree.path().join("src/link")).unwrap();
-    let mut watch = recipe("Watch a tree with inotify", tree.path());
+    let mut watch = recipe("Watch with inotify", tree.path());
     let mut process = Process::start(watch.stdout(Stdio::piped()).stderr(Stdio::null()));
     let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
     let _watchdog = watchdog();

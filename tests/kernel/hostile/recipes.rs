@@ -16,15 +16,15 @@ fn recipes_report_an_unknown_type() {
         let (server, scratch) = (Server::mount(vec![directory]).unwrap(), Scratch::new());
         symlink(server.path(0), scratch.path().join("src")).unwrap();
         for title in [
-            "Report errors and go on",
+            "Report errors",
             "Draw a tree",
-            "Add up sizes on one thread",
-            "Add up sizes on all cores",
+            "Add up sizes",
+            "Sizes on all cores",
             "Show progress",
             "Apply ignore rules",
-            "List a tree in pages",
-            "Hash every file of a tree",
-            "List in order on all cores",
+            "Pages of a tree",
+            "Hash each file",
+            "Order on all cores",
         ] {
             let mut recipe = recipe(title);
             let output = recipe.current_dir(scratch.path()).stdin(Stdio::null()).output().unwrap();
