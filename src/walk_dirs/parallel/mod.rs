@@ -34,7 +34,8 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
 ) -> Vec<R> {
     let queue = WorkQueue::new(if threads == 0 { MIN_THREADS } else { threads });
     // The parts that no thread has popped are dropped here, before a panic is passed on.
-    let mut results = Threads { queue, threads, work, begun_count: AtomicUsize::new(0) }.run(part);
+    let mut results =
+        Threads { queue, limit: threads, work, begun_count: AtomicUsize::new(0) }.run(part);
     results.sort_unstable_by_key(|(index, _)| *index);
     results
         .into_iter()
@@ -46,7 +47,7 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
 struct Threads<S, F> {
     queue: WorkQueue<Part<S>>,
     /// The most threads that may run, or 0 for a number by cores.
-    threads: usize,
+    limit: usize,
     work: F,
     /// The number of threads that have begun.
     begun_count: AtomicUsize,
@@ -92,7 +93,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
     /// directories open, if the process may open few files. Returns `false` if they are too few for
     /// a second thread.
     fn allow_threads(&self, max_open: usize) -> bool {
-        let threads = match self.threads {
+        let threads = match self.limit {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             0 => thread::available_parallelism().map_or(0, NonZero::get).max(MIN_THREADS),
             threads => threads,
