@@ -251,7 +251,7 @@ fn ino(dir: BorrowedFd<'_>) -> u64 {
 pub struct Visitor {
     pub visits: Vec<Visit>,
     errors: usize,
-    /// What was read into a listing before does not show.
+    /// Kept for the next visit, in which the entries of this one must not show.
     listing: Option<(Order, Listing)>,
 }
 
