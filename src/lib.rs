@@ -12,10 +12,9 @@
 //! ```
 //!
 //! Programs that walk trees mostly wait for the kernel, and trust it to open what they have just
-//! listed. A path does not deserve that trust, because anyone who can write to the tree can put a
-//! link in the place of a directory. So lendir opens each name in the directory that listed it. And
-//! since an entry borrows its name from memory that the next one overwrites, nothing is allocated
-//! for it; an iterator that does this is called *lending*.
+//! listed. A path does not deserve that trust: anyone who can write to the tree can put a link in
+//! the place of a directory. lendir opens each name in the directory that listed it. An entry
+//! borrows its name from memory that the next one overwrites, which is called *lending*.
 //!
 //! # Which call
 //!
@@ -85,9 +84,10 @@
 //! # Concepts
 //!
 //! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
-//! That is why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
-//! what you need, as in `entry.path().to_owned()`. Where that is a burden, write
-//! `for entry in lendir::walk(root)?`, which yields an [`OwnedEntry`] at one allocation each.
+//! That is why nothing is allocated for it, why the loop is a `while let`, and why the compiler does
+//! not let you keep an entry: copy what you need, as in `entry.path().to_owned()`. Where that is a
+//! burden, write `for entry in lendir::walk(root)?`. It yields an [`OwnedEntry`], at one allocation
+//! each.
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that

@@ -126,8 +126,8 @@ impl<'a> Entries<'a> {
         find(records, phase, || *directory, wanted)
     }
 
-    /// Goes back to the beginning of the directory, even after the end or an error, which is
-    /// cheaper than opening it again.
+    /// Goes back to the beginning of the directory, even after the end or an error. That is
+    /// cheaper than to open it again.
     ///
     /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers.
     /// Reading then goes on where it was, and entries are missing without an error. Where that

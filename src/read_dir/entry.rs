@@ -245,8 +245,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the type in the listing, which can be `Unknown`, because some file systems never
-    /// report it. Use [`file_type`](Self::file_type) to tell directories from files.
+    /// Returns the type in the listing. It can be `Unknown`: some file systems never tell it. Use
+    /// [`file_type`](Self::file_type) to tell directories from files.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
     pub fn d_type(&self) -> FileType {

@@ -74,9 +74,9 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The next call to `next` overwrites the entry, which is why nothing is allocated for it. Copy
-/// what you keep, or iterate by `for`, which yields an [`OwnedEntry`] at one allocation each. The
-/// compiler refuses an entry that is kept longer:
+/// Nothing is allocated for an entry, because the next call to `next` overwrites it. Copy what you
+/// keep. A loop by `for` does it for you: its [`OwnedEntry`] takes one allocation. The compiler
+/// refuses an entry that is kept longer:
 ///
 /// ```compile_fail,E0499
 /// let mut dir = lendir::read_dir("/proc").unwrap();
@@ -249,8 +249,8 @@ impl ReadDir {
         Ok((again.map_err(|errno| directory.error(errno))?, directory, mount))
     }
 
-    /// Goes back to the beginning of the directory, even after the end or an error, which is
-    /// cheaper than opening it again. [Some servers](crate::Entries::rewind) ignore it.
+    /// Goes back to the beginning of the directory, even after the end or an error. That is
+    /// cheaper than to open it again. [Some servers](crate::Entries::rewind) ignore it.
     ///
     /// # Errors
     ///

@@ -116,8 +116,9 @@ debug!(OwnedEntry, |entry| path: entry.path, file_type: entry.file_type, depth: 
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// An entry takes one allocation, and none with `next` of the reader itself, which can also skip,
-/// follow and act by descriptor. The iterator is `Send`, so rayon's `par_bridge` takes it.
+/// An entry takes one allocation. The `next` of the reader itself takes none, and its entries can
+/// be skipped, followed, and acted on by descriptor. rayon's `par_bridge` takes the iterator,
+/// which is `Send`.
 #[derive(Debug)]
 #[must_use = "iterators are lazy"]
 pub struct OwnedEntries<R>(pub(crate) R);

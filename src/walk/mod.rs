@@ -693,8 +693,9 @@ impl WalkOptions {
             /// # Ok::<(), lendir::Error>(())
             /// ```
             ///
-            /// A sorted walk reads each directory [whole](Walk#what-is-read-when), which is late to
-            /// query entries on a server. Set [`metadata`](Self::metadata) there.
+            /// A sorted walk reads each directory [whole](Walk#what-is-read-when). Your queries
+            /// come after that, too late to be cheap on a server: set [`metadata`](Self::metadata)
+            /// there.
             #[doc(alias("sort_by", "sort_by_file_name", "sort"))]
             pub fn order(mut self, order: Order) -> Self {
                 self.order = order;
@@ -871,8 +872,8 @@ impl WalkOptions {
     /// and skipped. A root that is a link to a directory is a `Symlink`, and unless
     /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
     ///
-    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove. So
-    /// a program that skips names with a dot in front looks at the [depth](WalkEntry::depth) first.
+    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove. Look
+    /// at the [depth](WalkEntry::depth) first if you skip names with a dot in front.
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
         self.options.yield_roots = yes;

@@ -38,9 +38,9 @@ use std::path::Path;
 /// The walk descends into every subdirectory unless you say otherwise. [`DirEntry::skip_subtree`]
 /// leaves out one of them, and [`skip_subdirs`](Self::skip_subdirs) all.
 ///
-/// You can also name them yourself, because the choice sometimes depends on what else is in the
-/// directory, such as an ignore file. Read everything into a [`Listing`] first
-/// ([`read_into`](Self::read_into)). After `skip_subdirs`, the walk then enters exactly the names
+/// Sometimes the choice depends on what else is in the directory, such as an ignore file. Read
+/// everything into a [`Listing`] first then ([`read_into`](Self::read_into)), and name the
+/// subdirectories yourself. After `skip_subdirs`, the walk then enters exactly the names
 /// that you pass to [`enter_name`](Self::enter_name).
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
@@ -191,9 +191,9 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Performance
     ///
-    /// The directory is opened again if an entry was yielded before. Each call copies the path,
-    /// which in a deep chain of directories adds up to the square of the depth. A sorted
-    /// [`walk`](crate::walk()) avoids it.
+    /// The directory is opened again if an entry was yielded before. Each call copies the path, and
+    /// in a deep chain of directories the copies add up to the square of the depth. A sorted
+    /// [`walk`](crate::walk()) copies none.
     #[doc(alias("sort_by", "gitignore"))]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {

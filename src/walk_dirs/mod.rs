@@ -202,8 +202,8 @@ impl<S: Clone> WalkDirs<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// The results contain the error of a `?` in `work`, which is why the compiler warns if you
-    /// drop them. If `work` returns nothing, write `let _ =`.
+    /// The compiler warns if you drop the results, because the error of a `?` in `work` is in them.
+    /// If `work` returns nothing, write `let _ =`.
     ///
     /// # Number of threads
     ///
