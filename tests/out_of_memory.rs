@@ -68,44 +68,73 @@ static ALLOCATOR: Refusing = Refusing;
 const COUNT: usize = 1500;
 
 /// If memory runs out, a `Listing` returns an error and keeps the entries that it read before. It
-/// never aborts, and it can be used again.
+/// never aborts, and it still reads and sorts other directories, when only a part of its memory may
+/// have grown.
 #[test]
 fn each_refused_allocation_is_an_error() {
     let [dir, other] = [COUNT, 100].map(|count| Directory::new(count, |number| 4 + number % 60));
     for order in ORDERS {
-        for (for_good, already) in [(false, 0), (true, 0), (false, 100), (true, 100)] {
-            for number in 1.. {
-                let mut listing = Listing::with_order(order);
-                if already > 0 {
-                    other.read(&mut listing).unwrap();
-                }
-                let (answer, was_refused) = refused(number, for_good, || dir.read(&mut listing));
-                if let Err(error) = &answer {
-                    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
-                    assert!(was_refused, "{error}, but no allocation was refused");
-                    let len = listing.len();
-                    let is_right = (already / 2..COUNT).contains(&len);
-                    assert!(is_right, "{order:?}, allocation {number}: {len} entries");
-                } else {
-                    assert_eq!(listing.len(), COUNT);
-                }
-                dir.check(&listing, listing.len(), order);
-                let read = if answer.is_ok() { 0 } else { listing.len() };
-                listing.read(&dir.fd).unwrap();
-                let found = listed(&listing);
-                assert_eq!(found, sorted(dir.all[read..].to_vec(), order), "{order:?}: the rest");
-                dir.read(&mut listing).unwrap();
-                dir.check(&listing, COUNT, order);
-                if !was_refused {
-                    assert!(answer.is_ok() && number > 1, "{order:?}: nothing was allocated");
-                    break;
-                }
+        for (for_good, before) in
+            [(false, None), (true, None), (false, Some(&other)), (true, Some(&other))]
+        {
+            assert!(refuse_each(order, for_good, before, &dir, &dir) > 0, "nothing was allocated");
+        }
+    }
+    // Many entries need many places. Long names need a large arena.
+    let dirs = [(1, 1), (340, 4), (700, 4), (1300, 4), (1500, 4), (2600, 4), (4000, 4), (400, 200)];
+    let dirs = dirs.into_iter().chain([(150, 200)]);
+    let dirs: Vec<_> = dirs.map(|(count, len)| Directory::new(count, |_| len)).collect();
+    let mut cases = 0;
+    for before in [None, Some(&dirs[1]), Some(&dirs[7])] {
+        for (at, first) in dirs.iter().enumerate() {
+            let neighbours = at.saturating_sub(1)..dirs.len().min(at + 2); // the short form
+            for second in &dirs[if machine::runs_long() { 0..dirs.len() } else { neighbours }] {
+                cases += refuse_each(Order::Bytes, false, before, first, second);
             }
         }
     }
-    one_refusal_and_two_readings();
+    assert!(cases > 100, "{cases} cases");
     one_refusal_amid_a_walk();
     refusals_while_directories_are_closed();
+}
+
+/// Refuses each allocation in turn of a listing that reads `first`, after it has read `before`. Then
+/// reads the rest, `second` and `first`. Returns the number of allocations.
+fn refuse_each(
+    order: Order,
+    for_good: bool,
+    before: Option<&Directory>,
+    first: &Directory,
+    second: &Directory,
+) -> usize {
+    for number in 1.. {
+        let mut listing = Listing::with_order(order);
+        before.into_iter().for_each(|before| before.read(&mut listing).unwrap());
+        let (answer, was_refused) = refused(number, for_good, || first.read(&mut listing));
+        let (what, len) = (format!("{order:?}, allocation {number}"), listing.len());
+        if let Err(error) = &answer {
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+            assert!(was_refused, "{what}: {error}, but no allocation was refused");
+            let small = before.map(|before| before.all.len()).filter(|len| 10 * len < COUNT);
+            let least = small.filter(|len| *len < first.all.len()).unwrap_or(0) / 2;
+            assert!((least..=first.all.len()).contains(&len), "{what}: {len} entries");
+        } else {
+            assert_eq!(len, first.all.len(), "{what}");
+        }
+        first.check(&listing, len, order);
+        let read = len % first.all.len(); // a reading from the end begins again
+        listing.read(&first.fd).unwrap();
+        assert_eq!(listed(&listing), sorted(first.all[read..].to_vec(), order), "{what}: the rest");
+        for dir in [second, first] {
+            dir.read(&mut listing).unwrap();
+            dir.check(&listing, dir.all.len(), order);
+        }
+        if !was_refused {
+            assert!(answer.is_ok(), "{what}: {answer:?}");
+            return number - 1;
+        }
+    }
+    0
 }
 
 /// The entries and errors that a walk yields.
@@ -248,54 +277,6 @@ fn one_refusal_amid_a_walk() {
             }
         }
     }
-}
-
-/// Checks that a listing still reads and sorts other directories after a refusal, when only a part
-/// of its memory may have grown.
-fn one_refusal_and_two_readings() {
-    // Many entries need many places. Long names need a large arena.
-    let dirs = [
-        (1, 1),
-        (340, 4),
-        (700, 4),
-        (1300, 4),
-        (1500, 4),
-        (2600, 4),
-        (4000, 4),
-        (400, 200),
-        (150, 200),
-    ];
-    let dirs = dirs.map(|(count, len)| Directory::new(count, |_| len));
-    let order = Order::Bytes;
-    let mut cases = 0;
-    for before in [None, Some(&dirs[1]), Some(&dirs[7])] {
-        for (at, first) in dirs.iter().enumerate() {
-            let neighbours = at.saturating_sub(1)..dirs.len().min(at + 2); // the short form
-            for second in &dirs[if machine::runs_long() { 0..dirs.len() } else { neighbours }] {
-                for number in 1.. {
-                    let mut listing = Listing::with_order(order);
-                    if let Some(before) = before {
-                        before.read(&mut listing).unwrap();
-                    }
-                    let (answer, was_refused) = refused(number, false, || first.read(&mut listing));
-                    assert!(was_refused || answer.is_ok(), "{answer:?}");
-                    if answer.is_ok() {
-                        assert_eq!(listing.len(), first.all.len());
-                    }
-                    first.check(&listing, listing.len(), order);
-                    for dir in [second, first] {
-                        dir.read(&mut listing).unwrap();
-                        dir.check(&listing, dir.all.len(), order);
-                    }
-                    if !was_refused {
-                        break;
-                    }
-                    cases += 1;
-                }
-            }
-        }
-    }
-    assert!(cases > 100, "{cases} cases");
 }
 
 /// Refuses the allocation of this `number` during `work`. Returns the result of `work`, and whether
