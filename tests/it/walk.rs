@@ -26,16 +26,6 @@ fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Visit> {
     options.expected(root)
 }
 
-#[test]
-fn walk_agrees_with_std_on_random_trees() {
-    for seed in 0..if runs_long() { 50 } else { 2 } {
-        let make = |at: &Path| tree::random(at, seed);
-        let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
-        assert!(all.len() > 700, "{} entries", all.len());
-    }
-}
-
 /// Owned entries say the same as those that the walk lends, and each error is an item.
 #[test]
 fn owned_entries_say_what_was_lent() {
@@ -125,102 +115,65 @@ fn caller_may_make_a_yielded_directory_readable() {
     });
 }
 
+/// The caller makes no request, follows each link, or makes up to three requests for each entry, of
+/// which the last wins. The error of a loop comes after its link.
 #[test]
-fn loop_is_an_error_after_the_followed_link() {
-    let mut loops = 0;
-    for seed in 0..if runs_long() { 500 } else { 8 } {
-        let (_tree, root) = tree::linked(seed);
-        for max_depth in [3, usize::MAX] {
-            let all = check(
-                &root,
-                EntryWalk { about: About::Follow, max_depth, ..ENTRY_WALK },
-                &format!("tree {seed}"),
-            );
-            let by_option = Walk::options().follow_links(true).max_depth(max_depth);
-            assert_eq!(ENTRY_WALK.rest(&mut by_option.open(&root).unwrap()), all);
-            loops += all.iter().filter(|item| item.errno() == Some(libc::ELOOP)).count();
-        }
-    }
-    assert!(loops > 20, "{loops} loops");
-}
-
-/// The caller makes up to three requests for each file, directory and link.
-#[test]
-fn last_request_about_an_entry_wins() {
-    let random = Tree::new(|at| {
+fn walk_agrees_with_the_model() {
+    let random = |at: &Path, seed| {
         fs::create_dir(at.join("root")).unwrap(); // links of a random tree lead to its parent
-        tree::random(&at.join("root"), 1);
-    });
+        tree::random(&at.join("root"), seed);
+    };
+    let (on_disk, in_memory) = (Tree::on_disk(|at| random(at, 0)), Tree::new(|at| random(at, 1)));
+    let (mut loops, mut most) = (0, 0);
     for seed in 0..if runs_long() { 500 } else { 6 } {
-        let (_tree, made) = tree::linked(seed);
-        for root in [&random.path().join("root"), &made] {
-            for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
-                let read_ahead = usize::try_from(seed).unwrap() % 3;
-                let options =
-                    EntryWalk { about: About::Random(seed), max_depth, read_ahead, ..ENTRY_WALK };
-                check(root, options, "requests");
-                let expected = options
-                    .expected(root)
-                    .into_iter()
-                    .map(|item| (item.path.clone(), item.errno()));
-                let expected: Vec<_> = expected.collect();
-                let of_error =
-                    |error: lendir::Error| (error.path().unwrap().to_owned(), error.raw_os_error());
-
-                // The closures of `filter_map` and `find` make the same requests.
-                let found = options.begin(root).filter_map(|entry| {
-                    options.requests().make(&entry);
-                    Some((entry.path().to_owned(), None))
-                });
-                let found: Vec<_> = found.map(|item| item.unwrap_or_else(of_error)).collect();
-                assert_eq!(found, expected, "filter_map, {options:?}");
-                let (mut tree, mut passed) = (options.begin(root), Vec::new());
-                loop {
-                    let step = tree.find(|entry| {
-                        passed.push((entry.path().to_owned(), None));
-                        options.requests().make(entry);
-                        passed.len() % 3 == 0
-                    });
-                    match step {
-                        Ok(None) => break,
-                        Ok(Some(entry)) => assert_eq!(entry.path(), passed.last().unwrap().0),
-                        Err(error) => passed.push(of_error(error)),
-                    }
+        let ((_tree, made), size) = (tree::linked(seed), usize::try_from(seed).unwrap());
+        let random = if seed == 0 { &on_disk } else { &in_memory }.path().join("root");
+        for (root, about) in [&random, &made]
+            .into_iter()
+            .flat_map(|root| [(root, About::Follow), (root, About::Random(seed))])
+            .chain([(&random, About::Nothing)].into_iter().filter(|_| seed < 2))
+        {
+            for max_depth in [usize::MAX, 1 + size % 5] {
+                let options = EntryWalk { about, max_depth, read_ahead: size % 3, ..ENTRY_WALK };
+                let all = check(root, options, "requests");
+                let is_loop = |item: &&Visit| item.errno() == Some(libc::ELOOP);
+                loops += all.iter().filter(is_loop).count();
+                most = all.len().max(most);
+                if matches!(about, About::Follow) {
+                    let by_option = Walk::options().follow_links(true).max_depth(max_depth);
+                    assert_eq!(ENTRY_WALK.rest(&mut by_option.open(root).unwrap()), all);
                 }
-                assert_eq!(passed, expected, "find, {options:?}");
+                let expected = all.into_iter().map(|item| (item.path.clone(), item.errno()));
+                check_closures(options, root, &expected.collect::<Vec<_>>());
             }
         }
     }
-    let paths = walk(random.path())
-        .unwrap()
-        .into_iter()
-        .map(|entry| entry.unwrap().into_path())
-        .collect::<Vec<_>>();
-    assert_eq!(
-        paths,
-        ENTRY_WALK.expected(random.path()).into_iter().map(|item| item.path).collect::<Vec<_>>()
-    );
+    assert!(loops > 20 && most > 700, "{loops} loops, {most} entries");
 }
 
-#[test]
-fn walk_yields_roots_in_turn_and_reports_missing_ones() {
-    let tree = Tree::of(&["a/b/c/f", "a/d", "z/y/x"]);
-    let at = |name: &str| tree.path().join(name);
-    symlink("a", at("link")).unwrap();
-    for (max_depth, read_ahead) in [(1, 0), (usize::MAX, 0), (usize::MAX, 2)] {
-        let options = EntryWalk { max_depth, read_ahead, ..ENTRY_WALK };
-        let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
-        let expected: Vec<_> = roots.iter().flat_map(|root| options.expected(root)).collect();
-        assert_eq!(options.rest(&mut options.build().open_all(&roots)), expected);
-        let errors: Vec<_> = expected.iter().filter_map(Visit::errno).collect();
-        assert_eq!(errors, [libc::ENOENT, libc::ENOTDIR]);
+/// The closures of `filter_map` and `find` make the same requests.
+fn check_closures(options: EntryWalk, root: &Path, expected: &[(PathBuf, Option<i32>)]) {
+    let of_error = |error: Error| (error.path().unwrap().to_owned(), error.raw_os_error());
+    let found = options.begin(root).filter_map(|entry| {
+        options.requests().make(&entry);
+        Some((entry.path().to_owned(), None))
+    });
+    let found: Vec<_> = found.map(|item| item.unwrap_or_else(of_error)).collect();
+    assert_eq!(found, expected, "filter_map, {options:?}");
+    let (mut tree, mut passed) = (options.begin(root), Vec::new());
+    loop {
+        let step = tree.find(|entry| {
+            passed.push((entry.path().to_owned(), None));
+            options.requests().make(entry);
+            passed.len() % 3 == 0
+        });
+        match step {
+            Ok(None) => break,
+            Ok(Some(entry)) => assert_eq!(entry.path(), passed.last().unwrap().0),
+            Err(error) => passed.push(of_error(error)),
+        }
     }
-    assert!(ENTRY_WALK.rest(&mut Walk::options().open_all::<&str>([])).is_empty());
-    for (path, errno) in [("missing", libc::ENOENT), ("a/d", libc::ENOTDIR)] {
-        assert_eq!(walk(at(path)).unwrap_err().raw_os_error(), Some(errno));
-    }
-    let refused = Walk::options().follow_root_links(false).open(at("link")).unwrap_err();
-    assert!(matches!(refused.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)), "{refused}");
+    assert_eq!(passed, expected, "find, {options:?}");
 }
 
 #[test]

@@ -16,19 +16,25 @@ fn place() -> Tree {
     })
 }
 
-/// Returns what a walk yields for a root: the root, then what it contains.
-fn expected(options: &EntryWalk, root: &Path, follows: bool) -> Vec<Visit> {
-    if let Err(error) = root.symlink_metadata() {
-        return vec![Visit::new(root, 0, What::Error(error.raw_os_error().unwrap()))];
+/// Returns what a walk yields for a root: the root if it is wanted, then what it contains.
+fn expected(options: &EntryWalk, root: &Path, follows: bool, yields: bool) -> Vec<Visit> {
+    let is_dir = root.is_dir() && (follows || !root.is_symlink());
+    let by_path = if follows && !yields { root.metadata() } else { root.symlink_metadata() };
+    let error = match by_path {
+        Err(error) => error.raw_os_error(),
+        Ok(_) => (!yields && !is_dir).then_some(libc::ENOTDIR),
+    };
+    if let Some(errno) = error {
+        return vec![Visit::new(root, 0, What::Error(errno))];
     }
-    let mut visits = vec![Visit::new(root, 0, What::Entry { is_last: true })];
-    if root.is_dir() && (follows || !root.is_symlink()) {
-        visits.extend(options.expected(root));
-    }
+    let mut visits = Vec::new();
+    visits.extend(yields.then(|| Visit::new(root, 0, What::Entry { is_last: true })));
+    visits.extend(is_dir.then(|| options.expected(root)).into_iter().flatten());
     visits
 }
 
-/// Whatever the root is, and whichever options there are.
+/// Whatever the root is, and whichever options there are. Without `yield_roots`, a root that is no
+/// directory is an error.
 #[test]
 fn root_of_any_type_is_an_entry_before_its_contents() {
     let place = place();
@@ -44,11 +50,11 @@ fn root_of_any_type_is_an_entry_before_its_contents() {
         for (max_depth, max_open) in [(0, 32), (1, 32), (usize::MAX, 4)] {
             let options =
                 EntryWalk { order, max_depth, max_open, read_ahead, metadata, ..ENTRY_WALK };
-            for follows in [true, false] {
-                let build = || options.build().yield_roots(true).follow_root_links(follows);
-                let of_root = |root: &Path| expected(&options, root, follows);
+            for (follows, yields) in [(true, true), (true, false), (false, true), (false, false)] {
+                let build = || options.build().yield_roots(yields).follow_root_links(follows);
+                let of_root = |root: &Path| expected(&options, root, follows, yields);
                 let all: Vec<_> = roots.iter().flat_map(|root| of_root(root)).collect();
-                let what = format!("{options:?}, follows {follows}");
+                let what = format!("{options:?}, follows {follows}, yields {yields}");
                 assert_eq!(options.rest(&mut build().open_all(&roots)), all, "{what}");
                 for root in &roots {
                     match build().open(root) {
@@ -62,6 +68,7 @@ fn root_of_any_type_is_an_entry_before_its_contents() {
             }
         }
     }
+    assert!(ENTRY_WALK.rest(&mut Walk::options().open_all::<&str>([])).is_empty());
     for root in ["", "a\0b", "missing/.."] {
         let errors = [
             Walk::options().yield_roots(true).open(root).unwrap_err(),
@@ -204,6 +211,6 @@ fn links_below_a_yielded_root_are_followed() {
         let (_tree, root) = tree::linked(seed);
         let options = EntryWalk { about: About::Follow, ..ENTRY_WALK };
         let mut walk = Walk::options().yield_roots(true).follow_links(true).open(&root).unwrap();
-        assert_eq!(ENTRY_WALK.rest(&mut walk), expected(&options, &root, true));
+        assert_eq!(ENTRY_WALK.rest(&mut walk), expected(&options, &root, true, true));
     }
 }
