@@ -26,7 +26,8 @@ fn names_need_skip_subdirs_and_one_component() {
     assert!(walk.next().unwrap().is_none(), "a refused name is entered");
 }
 
-/// A caller that enters directories by name needs no permission to read them, on any thread.
+/// A caller that enters directories by name needs no permission to read them, on any thread. They
+/// have their second visits all the same.
 #[test]
 fn threads_enter_named_directories() {
     let _watchdog = watchdog();
@@ -36,11 +37,13 @@ fn threads_enter_named_directories() {
         let all = directories(&all);
         all.iter().rev().for_each(|path| chmod(path, 0o300));
         for (options, threads) in OPTIONS.iter().flat_map(|of| THREADS.map(|count| (of, count))) {
-            let walk = options.build().open(tree.path()).unwrap();
+            let (walk, seconds) = (options.build().open(tree.path()).unwrap(), AtomicUsize::new(0));
             let parts = walk.run_parallel(threads, |worker| {
                 let mut paths = Vec::new();
                 while let Some(mut dir) = worker.next().unwrap() {
-                    if !dir.is_second_visit() {
+                    if dir.is_second_visit() {
+                        seconds.fetch_add(1, SeqCst);
+                    } else {
                         dir.skip_subdirs();
                         let is_level = dir.depth() == 0 || dir.name() == b"m" && dir.depth() < 60;
                         for name in if is_level { tree::COMB } else { &[] } {
@@ -54,6 +57,8 @@ fn threads_enter_named_directories() {
             let mut paths = parts.concat();
             paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
             assert_eq!(paths, all, "{threads} threads, {options:?}");
+            let expected = if options.second_visits { all.len() } else { 0 };
+            assert_eq!(seconds.into_inner(), expected, "{threads} threads, {options:?}");
         }
     });
 }

@@ -4,7 +4,6 @@ use crate::support::fixture::run;
 use crate::support::prelude::*;
 use crate::support::strace::lines;
 use lendir::Worker;
-use rustix::fs::{Mode, fchmod};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::panic::resume_unwind;
 use std::sync::Barrier;
@@ -159,31 +158,4 @@ fn each_thread_has_the_buffer_capacity() {
     let reads = parts[0].iter().filter(|line| line.starts_with("getdents64("));
     let (large, other): (Vec<_>, Vec<_>) = reads.partition(|line| line.contains(", 1000000)"));
     assert!(!large.is_empty() && other.is_empty(), "{large:?}, {other:?}");
-}
-
-/// A directory has a second visit even if its thread has no permission to read the directory any
-/// more.
-#[test]
-fn second_visit_needs_no_permission_to_read() {
-    let _watchdog = watchdog();
-    as_nobody(|| {
-        for options in [POST, TIGHT] {
-            for threads in THREADS {
-                let tree = Tree::new(|at| tree::comb(at, 40));
-                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
-                    let mut second_visits = 0;
-                    while let Some(dir) = worker.next().unwrap() {
-                        if dir.is_second_visit() {
-                            second_visits += 1;
-                        } else {
-                            fchmod(dir.fd(), Mode::WUSR | Mode::XUSR).unwrap();
-                        }
-                    }
-                    second_visits
-                });
-                let found = parts.into_iter().sum::<u32>();
-                assert_eq!(found, 1 + 3 * 40, "{options:?}, {threads} threads");
-            }
-        }
-    });
 }
