@@ -23,16 +23,13 @@ const SIZE: usize = 40;
 /// The most instructions of each loop of `tests/downstream`, as a multiple of those of the loop with
 /// `RawDir` whose caller skips the dots. A walk also keeps a path and a stack of levels, and notes
 /// what the caller says of each entry. A `Walk` first reads each directory into a listing.
-const INSTRUCTIONS: [(&str, f64); 11] = [
+const INSTRUCTIONS: [(&str, f64); 8] = [
     ("Entries", 1.0),
-    ("Entries, boxed", 1.15),
     ("Entries, generic", 1.0),
     ("Entries, find", 1.05),
     ("Entries, count", 0.7),
-    ("Entries, file_type", 1.1),
     ("ReadDir", 1.05),
     ("WalkDirs", 2.9),
-    ("WalkDirs, boxed", 2.9),
     ("run_parallel", 2.9),
     ("Walk", 4.1),
 ];

@@ -27,18 +27,15 @@ type Loop = fn(&mut Input) -> io::Result<u64>;
 const OF_FILES: &[(&str, Loop)] = &[
     ("RawDir", |input| read_raw(&input.dir, &mut input.memory, &mut Vec::new())),
     ("Entries", plain),
-    ("Entries, boxed", boxed),
     ("Entries, generic", generic),
     ("Entries, find", find),
     ("Entries, count", |input| Ok(entries(input).count()?)),
-    ("Entries, file_type", typed),
     ("ReadDir", owned),
 ];
 
 const OF_TREES: &[(&str, Loop)] = &[
     ("RawDir, walk", walk_raw),
     ("WalkDirs", walk_dirs),
-    ("WalkDirs, boxed", walk_boxed),
     ("run_parallel", parallel),
     ("Walk", walk),
 ];
@@ -69,16 +66,6 @@ fn plain(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-fn boxed(input: &mut Input) -> io::Result<u64> {
-    let mut entries = entries(input);
-    let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
-        let mut seen = 0;
-        read_all!(entries, seen);
-        Ok(seen)
-    });
-    black_box(&mut read)()
-}
-
 fn generic(input: &mut Input) -> io::Result<u64> {
     let mut seen = 0;
     for_each(&mut entries(input), |entry| {
@@ -104,16 +91,6 @@ fn find(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-/// Reads the certain type of each entry.
-fn typed(input: &mut Input) -> io::Result<u64> {
-    let (mut entries, mut seen) = (entries(input), 0);
-    while let Some(entry) = entries.next()? {
-        look_at(entry.name(), entry.ino(), entry.file_type()?);
-        seen += 1;
-    }
-    Ok(seen)
-}
-
 fn owned(input: &mut Input) -> io::Result<u64> {
     let (mut dir, mut seen) = (ReadDir::from_fd(input.dir.try_clone()?, ""), 0);
     read_all!(dir, seen);
@@ -130,18 +107,6 @@ fn walk_dirs(input: &mut Input) -> io::Result<u64> {
         read_all!(dir, seen);
     }
     Ok(seen)
-}
-
-fn walk_boxed(input: &mut Input) -> io::Result<u64> {
-    let mut walk = begin(input)?;
-    let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
-        let mut seen = 0;
-        while let Some(mut dir) = walk.next()? {
-            read_all!(dir, seen);
-        }
-        Ok(seen)
-    });
-    black_box(&mut read)()
 }
 
 fn parallel(input: &mut Input) -> io::Result<u64> {
