@@ -84,10 +84,10 @@
 //! # Concepts
 //!
 //! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
-//! That is why nothing is allocated for it, why the loop is a `while let`, and why the compiler does
-//! not let you keep an entry: copy what you need, as in `entry.path().to_owned()`. Where that is a
-//! burden, write `for entry in lendir::walk(root)?`. It yields an [`OwnedEntry`], at one allocation
-//! each.
+//! That is why nothing is allocated for it, why the loop is a `while let`, and why the compiler
+//! does not let you keep an entry: copy what you need, as in `entry.path().to_owned()`. Where that
+//! is a burden, write `for entry in lendir::walk(root)?`. It yields an [`OwnedEntry`], at one
+//! allocation each.
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that
@@ -250,7 +250,7 @@ pub use walk_dirs::{Dir, DirEntry, WalkDirs, WalkDirsOptions, Worker, walk_dirs}
 #[doc(alias("async", "cancel", "chmod", "chown", "copy", "delete", "diff", "du", "gitignore"))]
 #[doc(alias("hash", "inotify", "modified", "mtime", "page", "progress", "remove"))]
 #[doc(alias("remove_dir_all", "rm", "size", "tokio", "tree", "watch"))]
-#[doc(alias("duplicates", "stream", "tar", "timeout"))]
+#[doc(alias("duplicates", "stream", "timeout"))]
 pub mod recipes {}
 
 #[cfg(doc)]

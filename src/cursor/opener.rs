@@ -55,8 +55,8 @@ pub(crate) struct RootEntry {
 }
 
 impl Root {
-    /// Opens the root at `path`. A root that is yielded is only found, whatever its type is, and the
-    /// directory that contains it is opened.
+    /// Opens the root at `path`. A root that is yielded is only found, whatever its type is, and
+    /// the directory that contains it is opened.
     ///
     /// With second visits, this opens the parent by the path, and then the root by the last
     /// component. So a caller that removes the root removes it from the same parent, wherever the

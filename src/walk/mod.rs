@@ -872,8 +872,8 @@ impl WalkOptions {
     /// and skipped. A root that is a link to a directory is a `Symlink`, and unless
     /// [`follow_root_links`](Self::follow_root_links) is `false`, its contents follow.
     ///
-    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove. Look
-    /// at the [depth](WalkEntry::depth) first if you skip names with a dot in front.
+    /// A root of [`from_fd`](Self::from_fd) is `.` in itself, which the kernel does not remove.
+    /// Look at the [depth](WalkEntry::depth) first if you skip names with a dot in front.
     #[doc(alias("min_depth", "file"))]
     pub fn yield_roots(mut self, yes: bool) -> Self {
         self.options.yield_roots = yes;

@@ -240,7 +240,8 @@ impl Drop for ReadAhead {
 }
 
 impl Item {
-    /// Returns the directories among these entries of `parent`, which are at this depth, as pending.
+    /// Returns the directories among these entries of `parent`, which are at this depth, as
+    /// pending.
     fn among(
         parent: &Arc<AheadDir>,
         listing: &Listing,

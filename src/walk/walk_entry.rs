@@ -45,6 +45,7 @@ impl<'a> WalkEntry<'a> {
     /// On a terminal, print it by `{:?}`, which escapes control characters; to another program,
     /// write the bytes of [`as_os_str`](Path::as_os_str). [`Entry::path`] says why not to change or
     /// remove the entry by its path.
+    #[doc(alias("escape"))]
     #[inline]
     pub fn path(&self) -> &'a Path {
         self.path.as_path()
@@ -60,7 +61,7 @@ impl<'a> WalkEntry<'a> {
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[doc(alias = "strip_prefix")]
+    #[doc(alias("strip_prefix", "tar"))]
     #[inline]
     pub fn relative_path(&self) -> &'a Path {
         self.path.relative_to_root()

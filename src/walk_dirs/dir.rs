@@ -40,8 +40,8 @@ use std::path::Path;
 ///
 /// Sometimes the choice depends on what else is in the directory, such as an ignore file. Read
 /// everything into a [`Listing`] first then ([`read_into`](Self::read_into)), and name the
-/// subdirectories yourself. After `skip_subdirs`, the walk then enters exactly the names
-/// that you pass to [`enter_name`](Self::enter_name).
+/// subdirectories yourself. After `skip_subdirs`, the walk then enters exactly the names that you
+/// pass to [`enter_name`](Self::enter_name).
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,
