@@ -916,8 +916,8 @@ impl WalkOptions {
     ///
     /// # Performance
     ///
-    /// Up to `max_open + 8 * threads` directories are open besides the walk's own. Each of them,
-    /// and each thread, can take about 1 MiB of memory, or 2.5 MiB with metadata.
+    /// Up to `max_open + 8 * threads` directories are open besides the walk's own. Each of them
+    /// can take a few MiB of memory, and so can each thread.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self
