@@ -16,6 +16,7 @@ fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
         ("comb", None),
         ("a\0b", Some(libc::EINVAL)),
         ("link", None),
+        ("secret", None),
         ("empty", None),
     ] {
         let root = place.path().join(name);
@@ -34,7 +35,8 @@ fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
 
 fn place() -> Tree {
     Tree::new(|at| {
-        tree::make(at, &["comb/", "wide/", "file", "empty/"]);
+        tree::make(at, &["comb/", "wide/", "file", "empty/", "secret/below/"]);
+        chmod(at.join("secret"), 0o300);
         tree::comb(&at.join("comb"), 12);
         tree::wide(&at.join("wide"), 50, 2);
         symlink("comb/m", at.join("link")).unwrap();
@@ -45,27 +47,29 @@ fn place() -> Tree {
 #[test]
 fn open_all_walks_each_root() {
     let _watchdog = watchdog();
-    let place = place();
-    for options in [PLAIN, POST, TIGHT] {
-        let (roots, expected) = roots(&place, options);
-        let visits = collect_visits(&mut options.build().open_all(&roots), |_| Requests::ALL);
-        assert_eq!(visits, expected, "{options:?}");
-        let expected = in_one_order(expected);
-        for threads in THREADS {
-            let parts = options
-                .build()
-                .open_all(&roots)
-                .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
+    as_nobody(|| {
+        let place = place();
+        for options in [PLAIN, POST, TIGHT] {
+            let (roots, expected) = roots(&place, options);
+            let visits = collect_visits(&mut options.build().open_all(&roots), |_| Requests::ALL);
+            assert_eq!(visits, expected, "{options:?}");
+            let expected = in_one_order(expected);
+            for threads in THREADS {
+                let parts = options
+                    .build()
+                    .open_all(&roots)
+                    .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
+                let found = in_one_order(parts.into_iter().flatten());
+                assert_eq!(found, expected, "{options:?}, {threads} threads");
+            }
+            // The first thread returns before the other threads begin. They get its roots.
+            let parts = options.build().open_all(&roots).run_parallel(3, |worker| {
+                if worker.index() == 0 { vec![] } else { collect_visits(worker, |_| Requests::ALL) }
+            });
             let found = in_one_order(parts.into_iter().flatten());
-            assert_eq!(found, expected, "{options:?}, {threads} threads");
+            assert_eq!(found, expected, "{options:?}, one thread leaves");
         }
-        // The first thread returns before the other threads begin. They get its roots.
-        let parts = options.build().open_all(&roots).run_parallel(3, |worker| {
-            if worker.index() == 0 { vec![] } else { collect_visits(worker, |_| Requests::ALL) }
-        });
-        let found = in_one_order(parts.into_iter().flatten());
-        assert_eq!(found, expected, "{options:?}, one thread leaves");
-    }
+    });
 }
 
 #[test]
@@ -135,24 +139,6 @@ fn follow_root_links_refuses_links() {
     );
 }
 
-#[test]
-fn unreadable_root_is_yielded() {
-    process::as_nobody(|| {
-        let tree = Tree::of(&["secret/", "z/"]);
-        let secret = tree.path().join("secret");
-        chmod(&secret, 0o300);
-        let z = tree.path().join("z");
-        for mut walk in [POST.build().open(&secret).unwrap(), POST.build().open_all([&secret, &z])]
-        {
-            let error = walk.next().unwrap().unwrap().next().unwrap_err();
-            let found = (error.path(), error.depth(), errno(&error));
-            assert_eq!(found, (Some(&*secret), 0, libc::EACCES));
-            let again = walk.next().unwrap().unwrap();
-            assert_eq!((again.path(), again.is_second_visit()), (&*secret, true));
-        }
-    });
-}
-
 /// `is_root` holds for what prevents a walk from seeing a tree at all, and for no other error.
 #[test]
 fn only_errors_of_a_root_are_root_errors() {
@@ -207,42 +193,6 @@ fn only_errors_of_a_root_are_root_errors() {
         }
         assert_eq!((errors.len(), errors.iter().any(Error::is_root)), (1 + 2 + 1, false));
     });
-}
-
-/// Each path begins with the root's path as the caller wrote it.
-#[test]
-fn root_path_is_kept_as_written() {
-    let only = About::Skip(|name| !matches!(name, b"etc" | b"src" | b"d"));
-    let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
-    symlink("d", tree.path().join("link")).unwrap();
-    symlink("e", tree.path().join("d/etc/link")).unwrap();
-    let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
-    let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
-    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new)
-    {
-        let requests = Requests::sorted(Order::Bytes).about(only);
-        let expected = expected_visits(root, true, |_| requests);
-        let visits = collect_visits(
-            &mut WalkDirs::options().second_visits(true).open(root).unwrap(),
-            |_| requests,
-        );
-        assert_eq!(visits, expected);
-        // Comparing `Path`s is not enough, because "a//b" and "a/b" are equal.
-        let bytes = |all: &[Visit]| {
-            all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(bytes(&visits), bytes(&expected));
-
-        // The paths of a root that was opened by descriptor are relative.
-        let relative = |visit: Visit| {
-            let path = visit.path.strip_prefix(root).unwrap().to_owned();
-            Visit { path, ..visit }
-        };
-        let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        let mut walk =
-            WalkDirs::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
-        assert_eq!(collect_visits(&mut walk, |_| requests), expected);
-    }
 }
 
 /// The walk never opens this path, so it may be anything.

@@ -107,29 +107,6 @@ fn options_are_clone_and_states_need_not_be_sync() {
     is_send::<Dir<'_, Cell<u8>>>();
 }
 
-#[test]
-fn names_are_accepted_in_all_forms() {
-    fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl AsRef<[u8]> + Clone) {
-        assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
-        assert!(lendir::openat(dir.fd(), name.clone()).is_ok());
-        assert!(dir.enter_name(name).unwrap());
-    }
-    macro_rules! check {
-        ($listing:ident, $dir:ident: $($name:expr),*) => { $(check(&$listing, &mut $dir, $name);)* };
-    }
-    let (tree, mut listing) = (Tree::of(&["a/"]), Listing::new());
-    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
-    let mut dir = walk.next().unwrap().unwrap();
-    dir.read_into(&mut listing).unwrap();
-    dir.skip_subdirs();
-    let bytes = listing.get(0).unwrap().name();
-    check!(listing, dir: bytes, "a", b"a", [b'a'], &"a", bytes.to_vec(), &String::from("a"));
-    for _ in 0..7 {
-        assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
-    }
-    assert!(walk.next().unwrap().is_none());
-}
-
 /// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.
 #[test]
 fn all_are_covariant() {

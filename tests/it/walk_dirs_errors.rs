@@ -2,27 +2,6 @@
 
 use crate::support::prelude::*;
 use crate::support::requests::check_walk_dirs;
-use rustix::fs::{CWD, Mode, openat};
-
-/// `from_fd` accepts any descriptor. The error comes from reading it, to the caller or from the
-/// walk.
-#[test]
-fn unreadable_descriptor_causes_one_error() {
-    let tree = Tree::of(&["file"]);
-    let path = tree.path().join("file");
-    let file = File::open(&path).unwrap().into();
-    let only_a_path = openat(CWD, path, OFlags::PATH, Mode::empty()).unwrap();
-    for root in [file, only_a_path] {
-        for next_calls in [0, 1] {
-            let visits = collect_visits(
-                &mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""),
-                |_| Requests { next_calls, ..Requests::ALL },
-            );
-            let whats = [What::First(vec![]), What::Error(libc::ENOTDIR)];
-            assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
-        }
-    }
-}
 
 #[test]
 fn question_mark_keeps_kind_message_and_error() {

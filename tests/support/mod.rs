@@ -35,7 +35,7 @@ pub mod prelude {
     pub use super::tree::{Random, Tree, chmod, make};
     pub use super::visits::{
         Visit, What, assert_nothing_is_lost_silently, directories, errors, errors_between,
-        expected_visits, in_one_order,
+        expected_visits, forbid_some, in_one_order,
     };
     pub use super::{machine, process, scan, tree};
     pub use lendir::{

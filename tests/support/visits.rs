@@ -3,6 +3,7 @@
 
 use super::requests::{Request, Requests};
 use super::scan::{Found, errno, path, sorted, type_by_std};
+use super::tree::{Random, chmod};
 use lendir::{Error, FileType, Order};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -186,6 +187,17 @@ fn is_target(path: &Path, depth: usize) -> Result<bool, i32> {
             libc::ENOENT | libc::ENOTDIR => Ok(false),
             errno => Err(errno),
         },
+    }
+}
+
+/// Takes permissions from some directories below the root.
+pub fn forbid_some(root: &Path, seed: u64) {
+    let mut random = Random(seed);
+    // The deepest come first, because the contents of a locked directory are out of reach.
+    let dirs = expected_visits(root, false, |_| Requests::ALL);
+    for dir in dirs.iter().skip(1).rev().filter(|visit| visit.errno().is_none()) {
+        let mode = [0o300, 0o100, 0o400, 0o600, 0].get(random.below(15)).copied();
+        chmod(&dir.path, mode.unwrap_or(0o700));
     }
 }
 

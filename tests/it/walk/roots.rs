@@ -90,10 +90,24 @@ fn paths_of_roots_are_those_of_find() {
         let found = Command::new("find").args(["-H", root, "-maxdepth", "1"]).output().unwrap();
         let found = String::from_utf8(found.stdout).unwrap();
         let options = Walk::options().max_depth(1).yield_roots(true);
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
         let mut paths: Vec<_> = (options.open(root).unwrap())
-            .filter_map(|entry| Some(entry.path().to_str().unwrap().to_owned()))
+            .filter_map(|entry| {
+                let relative = text(entry.relative_path());
+                assert_eq!(relative.is_empty(), entry.depth() == 0);
+                assert!(relative.is_empty() || entry.path() == Path::new(root).join(relative));
+                Some(text(entry.path()))
+            })
             .map(Result::unwrap)
             .collect();
+        if let Ok(mut walk) = lendir::walk_dirs(root) {
+            let mut dir = walk.next().unwrap().unwrap();
+            let mut of_dir = vec![text(dir.path())];
+            while let Some(entry) = dir.next().unwrap() {
+                of_dir.push(text(&entry.path()));
+            }
+            assert_eq!(of_dir, paths);
+        }
         let mut found: Vec<_> = found.lines().collect();
         assert_eq!((&*paths[0], found[0]), (root, root));
         paths.sort();
@@ -158,7 +172,7 @@ fn entry_of_a_root_is_like_any_other() {
 fn root_by_descriptor_is_an_entry_in_itself() {
     let place = place();
     let root = place.path().join("one");
-    for (path, first) in [("", "a"), ("x", "x/a"), ("x/", "x/a")] {
+    for (path, first) in [("", "a"), (".", "./a"), ("/", "/a"), ("x", "x/a"), ("x/", "x/a")] {
         let options = Walk::options().order(lendir::Order::Bytes).yield_roots(true);
         let mut walk = options.from_fd(lendir::open(&root).unwrap(), path);
         let entry = walk.next().unwrap().unwrap();
@@ -169,6 +183,7 @@ fn root_by_descriptor_is_an_entry_in_itself() {
         assert_eq!(entry.ino(), ino);
         let entry = walk.next().unwrap().unwrap();
         assert_eq!((entry.path().to_str(), entry.depth()), (Some(first), 1));
+        assert_eq!(entry.relative_path(), Path::new("a"));
         entry.skip_rest_of_dir();
         assert!(walk.next().unwrap().is_none());
     }
