@@ -2,9 +2,6 @@
 
 use crate::support::prelude::*;
 use libc::c_int;
-use rustix::fs::{AtFlags, unlinkat};
-use rustix::io::Errno;
-use std::ffi::CStr;
 
 /// Options with a known order, which close levels early.
 pub const SORTED: TestOptions = TestOptions { is_sorted: true, max_open: 4, ..PLAIN };
@@ -179,38 +176,6 @@ pub fn check_ways<'t>(tree: &Path, expected: impl Fn(TestOptions) -> &'t Report,
         }
         let expected = Report { first_visits: vec![], ..expected(options).clone() };
         assert_eq!(options.walk(tree).sorted(), expected, "{what}, {options:?}, a `Walk`");
-    }
-}
-
-/// Removes the contents of a directory on the second visits. It removes each name from the
-/// directory in which it read the name, and follows no link, so it never leaves the tree. It skips
-/// what other threads add, remove or swap meanwhile.
-pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
-    let is_of_others =
-        |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
-    let remove = |dir: BorrowedFd<'_>, name: &CStr, flags| match unlinkat(dir, name, flags) {
-        Err(errno) if !is_of_others(errno) => Err(errno),
-        _ => Ok(()),
-    };
-    let mut walk = WalkDirs::options().second_visits(true).from_fd(root, "");
-    loop {
-        let mut dir = match walk.next() {
-            Ok(Some(dir)) => dir,
-            Ok(None) => return Ok(()),
-            Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => {
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        if let Some((parent, name)) = dir.parent_and_name() {
-            remove(parent, name, AtFlags::REMOVEDIR)?;
-        }
-        while let Some(entry) = dir.next()? {
-            // For a directory of unknown type, this is `EISDIR`.
-            if entry.d_type() != FileType::Directory {
-                remove(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
-            }
-        }
     }
 }
 

@@ -31,7 +31,7 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 19] = [
+const CASES: [Case; 18] = [
     case("all types", Asks::OurContents, reading::types_are_listed_or_queried),
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_are_yielded_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
@@ -54,7 +54,6 @@ const CASES: [Case; 19] = [
     case("walk, signals", Asks::OurContents, walks::signals_lose_nothing_of_a_walk),
     case("walk, churn", Asks::Changing, walks::churn_repeats_no_entry_of_a_walk),
     case("walk, made late", Asks::Changing, walks::entry_made_before_reading_is_listed),
-    case("walk, `rm -r`", Asks::Changing, walks::tree_is_removed_despite_churn),
 ];
 
 const fn case(name: &'static str, asks: Asks, run: fn(&Mounted)) -> Case {

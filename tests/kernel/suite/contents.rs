@@ -68,11 +68,11 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
 }
 
 pub const WIDTH: usize = 5;
-pub const DEPTH: usize = 3;
+const DEPTH: usize = 3;
 
 /// Makes a tree with `width` directories and as many files in each directory, `depth` levels deep.
 /// All names are numbers.
-pub fn fill_tree(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
+fn fill_tree(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
     fs::create_dir_all(dir).unwrap();
     for number in (0..width).filter(|number| is_here(*number)) {
         let below = dir.join(number.to_string());

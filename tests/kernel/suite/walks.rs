@@ -1,11 +1,10 @@
-//! Cases that walk trees. In the last two cases, other threads change the trees.
+//! Cases that walk trees. In some cases, other threads change the trees.
 
-use super::contents::{DEPTH, WIDTH, fill_tree, still};
+use super::contents::{WIDTH, still};
 use crate::mounted::Mounted;
-use crate::report::{OPTIONS, Report, remove_contents};
+use crate::report::{OPTIONS, Report};
 use crate::signals::{self, Storm};
 use crate::support::prelude::*;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::time::Instant;
 
 /// Calls `compare` with each tree and its expected report, and again if the tree has changed
@@ -98,7 +97,7 @@ pub fn churn_repeats_no_entry_of_a_walk(mounted: &Mounted) {
     let is_over = AtomicBool::new(false);
     let staying = Report::expected(&tree).unwrap().entries;
     thread::scope(|scope| {
-        let churn = scope.spawn(|| churn(&tree, &is_over, |_| {}));
+        let churn = scope.spawn(|| churn(&tree, &is_over));
         {
             let _over = Over(&is_over);
             let until = Instant::now() + duration;
@@ -138,9 +137,8 @@ fn is_staying(path: &Path) -> bool {
     path.iter().all(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
 }
 
-/// Makes, renames and removes directories at each level until `is_over`, and calls `besides` at the
-/// same places.
-fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
+/// Makes, renames and removes directories at each level until `is_over`.
+fn churn(tree: &Path, is_over: &AtomicBool) {
     for round in 0.. {
         if is_over.load(Relaxed) {
             break;
@@ -159,56 +157,10 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
             fs::rename(&made, &renamed)?;
             fs::remove_dir_all(renamed.join("a"))
         });
-        besides(&at);
         if round % 2 == 0 {
             let _ = fs::remove_dir_all(&renamed);
         }
     }
-}
-
-/// `remove_contents` removes a tree while other threads add to the tree and swap directories for
-/// links. It removes nothing through a link.
-pub fn tree_is_removed_despite_churn(mounted: &Mounted) {
-    let rounds = if machine::runs_long() { 100 } else { 1 };
-    let [tree, outside] = ["removed", "outside"].map(|name| mounted.at.join(name));
-    for _ in 0..rounds {
-        for dir in [&tree, &outside] {
-            fill_tree(dir, WIDTH, DEPTH, &|_| true);
-        }
-        for dir in Report::expected(&tree).unwrap().first_visits {
-            make(&tree.join(dir), &["swapped/file"]);
-        }
-        remove_beside_churn(&tree, &outside);
-        fs::remove_dir_all(&outside).unwrap();
-    }
-}
-
-fn remove_beside_churn(tree: &Path, outside: &Path) {
-    let all_outside = Report::expected(outside).unwrap();
-    let is_over = AtomicBool::new(false);
-    let swap = |at: &Path| {
-        let [link, swapped] = ["link", "swapped"].map(|name| at.join(name));
-        let _ = symlink(outside, &link);
-        let _ = renameat_with(CWD, link, CWD, swapped, RenameFlags::EXCHANGE);
-    };
-    let remove = || remove_contents(lendir::open(tree).unwrap()).unwrap();
-    thread::scope(|scope| {
-        let churns = [(); 2].map(|()| scope.spawn(|| churn(tree, &is_over, swap)));
-        {
-            let _over = Over(&is_over);
-            (0..3).for_each(|_| remove());
-        }
-        for churn in churns {
-            churn.join().unwrap();
-        }
-    });
-    let left = Report::expected(tree).unwrap();
-    // Entries that the other threads made may remain, and so may the directories that contain them.
-    let is_of_others = |path: &&PathBuf| !is_staying(path) || left.first_visits.contains(path);
-    assert!(left.entries.iter().all(|path| is_of_others(&path)), "{:?}", left.entries);
-    remove();
-    assert_eq!(Report::expected(tree).unwrap().entries, Vec::<PathBuf>::new());
-    assert_eq!(Report::expected(outside).unwrap(), all_outside, "something outside was removed");
 }
 
 /// A `Dir` has what was made after the walk had yielded it, and a `Walk` what was made in the root
