@@ -60,6 +60,12 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
         if scenario.cookie.is_none() {
             entries.rewind().unwrap();
             assert_eq!(Scan::of(&mut entries), expected, "{case}, again after a rewind");
+            entries.rewind().unwrap();
+            let count = match expected.end {
+                End::Error(errno) => Err(errno),
+                End::Complete | End::Removed => Ok(expected.found.len() as u64),
+            };
+            assert_eq!(entries.count().map_err(|error| errno(&error)), count, "{case}, counted");
         }
     }
 }

@@ -5,11 +5,9 @@
 //! library. A thread cannot remove the trap, and the whole process has one handler for it. So a
 //! test that sets the trap must run in a process of its own.
 
-use crate::errnos::{ERRNOS, name_of};
 use crate::support::prelude::*;
 use libc::{c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
 use rustix::thread::set_no_new_privs;
-use std::fmt;
 use std::sync::{MutexGuard, PoisonError};
 
 pub const OPENAT: c_long = libc::SYS_openat;
@@ -19,75 +17,6 @@ pub const STATX: c_long = libc::SYS_statx;
 pub const NEWFSTATAT: c_long = libc::SYS_newfstatat;
 /// The calls of a walk.
 pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
-
-/// The number of interruptions of a call in a row.
-const BURST: u32 = 100;
-
-/// The calls of a kind that fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    First,
-    Second,
-    Last,
-    Every,
-}
-
-/// An error at some of the `calls` of one kind that an operation makes.
-#[derive(Clone, Copy)]
-pub struct Fault {
-    pub errno: c_int,
-    pub at: At,
-    call: c_long,
-    calls: u32,
-}
-
-impl Fault {
-    /// Returns each error at the first, the second, the last and every one of `calls`.
-    pub fn sweep(call: c_long, calls: u32) -> impl Iterator<Item = Self> {
-        let ats = [At::First, At::Second, At::Last, At::Every];
-        ERRNOS.into_iter().flat_map(move |(_, errno)| ats.map(|at| Self { errno, at, call, calls }))
-    }
-
-    /// Returns the number of the first call that fails.
-    pub fn first(self) -> u32 {
-        match self.at {
-            At::First | At::Every => 1,
-            At::Second => 2,
-            At::Last => self.calls,
-        }
-    }
-
-    /// Returns `true` if the caller sees the call of this number fail. The caller never sees
-    /// `EINTR`, because the call is repeated.
-    pub fn is_seen_at(self, number: u32) -> bool {
-        self.errno != EINTR && (self.at == At::Every || number == self.first())
-    }
-
-    /// Returns the number of interrupted calls.
-    pub fn interruptions(self) -> u32 {
-        match (self.errno, self.at) {
-            (EINTR, At::Every) => BURST * self.calls,
-            (EINTR, At::First | At::Second | At::Last) => BURST,
-            _ => 0,
-        }
-    }
-
-    /// Makes these calls fail from now on. An interruption comes in a burst.
-    pub fn set(self) {
-        let first = self.first();
-        fail(self.call, self.errno, move |number| match (self.errno, self.at) {
-            (EINTR, At::Every) => number % (BURST + 1) != 0,
-            (EINTR, At::First | At::Second | At::Last) => (first..first + BURST).contains(&number),
-            _ => self.is_seen_at(number),
-        });
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {:?} of {} calls", name_of(self.errno), self.at, self.calls)
-    }
-}
 
 /// The sixth argument of the calls that the trap itself makes. Trapped calls take at most five
 /// arguments.
