@@ -1,36 +1,13 @@
-//! Mount points in the tree: a walk enters them, except under `same_mount`.
+//! Mount points in the tree: what `same_mount` leaves out. `markers` walks through more of them.
 
 use crate::fuse::{Server, leaf, served};
 use crate::mounted::run_isolated;
-use crate::report::{OPTIONS, Report, check_ways, comb};
 use crate::support::prelude::*;
 use rustix::fs::fstat;
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 
 fn mount_tmpfs(at: &Path) {
     mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
-}
-
-#[test]
-fn same_mount_skips_mount_points() {
-    run_isolated("walk: mount points", |scratch| {
-        let tree = scratch.join("tree");
-        comb(&tree, 8);
-        make(
-            &tree,
-            &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"],
-        );
-        mount_tmpfs(&tree.join("tmpfs"));
-        mount_tmpfs(&tree.join("d/d/z/tmpfs"));
-        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
-        mount_bind(&tree, tree.join("itself")).unwrap();
-        make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
-        let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
-        check_mounts(&tree, &points);
-        // Mounts in mounts: the tree is mounted once more, in itself.
-        mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
-        check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
-    });
 }
 
 /// `d_type` of an entry at a mount point is the type of the covered file. `stat` describes what is
@@ -141,26 +118,6 @@ fn walk_finds_loops_below_bind_mounts() {
         let links = PLACES.map(|place| tree.join(place).join("c/up"));
         assert_eq!(loops, links.each_ref().map(|link| (&**link, ELOOP)));
     });
-}
-
-fn check_mounts(tree: &Path, points: &[&str]) {
-    let all = Report::expected(tree).unwrap();
-    let on_one = all.clone().without(points);
-    let counts = [&on_one, &all].map(|report| report.first_visits.len());
-    assert!(counts[0] < counts[1], "{counts:?} directories");
-    check_ways(tree, |options| if options.is_on_one_mount { &on_one } else { &all }, "mounts");
-    // A mount point is entered if it is the root.
-    for point in points {
-        let tree = tree.join(point);
-        let there = Report::expected(&tree).unwrap();
-        for options in OPTIONS {
-            let visited = options.walk_dirs(&tree).sorted().first_visits;
-            assert!(
-                visited.len() > 1 && visited.iter().all(|dir| there.first_visits.contains(dir)),
-                "{options:?}, {point}"
-            );
-        }
-    }
 }
 
 /// Fetching metadata makes no request to a server that is mounted in the tree, which may never
