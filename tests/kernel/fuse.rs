@@ -35,8 +35,6 @@ pub struct Directory {
     pub is_nonseekable: bool,
     /// Whether the directory has another inode number at each request.
     pub is_shifty: bool,
-    /// Whether the directory has another birth time at each request. Other directories have none.
-    pub is_reborn: bool,
 }
 
 type Lookup = dyn Fn(&[u8]) -> Result<Node, c_int> + Send + Sync;
@@ -85,7 +83,6 @@ impl Directory {
             refuses: None,
             is_nonseekable: false,
             is_shifty: false,
-            is_reborn: false,
         }
     }
 

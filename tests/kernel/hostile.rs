@@ -5,9 +5,10 @@ mod recipes;
 mod scenarios;
 
 use crate::fuse::{
-    Answer, Batch, Directory, LONG_NAMES, Server, file_record, long_names_pass, served,
+    Answer, Batch, Directory, LONG_NAMES, Node, Server, leaf, long_names_pass, record, served,
 };
 use crate::support::prelude::*;
+use libc::DT_DIR;
 use scenarios::{Outcome, Scenario, scenarios, when};
 
 /// `Entries`, `seek`, `Listing` and `std` yield the stated entries and end as stated, whatever the
@@ -115,19 +116,19 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
     }
 }
 
-/// A directory is read again from its beginning, even if it refuses `lseek` or its server ignores
-/// offsets. Without dots, an empty directory looks like one at its end.
+/// A directory is read again from its beginning, and a walk goes on from there, even if the directory
+/// refuses `lseek` or its server ignores offsets. Without dots, an empty directory looks like one at its end.
 #[test]
 fn reading_again_needs_no_lseek() {
     served("hostile::reading_again_needs_no_lseek", || {
         for is_nonseekable in [false, true] {
-            let directory = |files: Vec<Answer>| {
-                let scenario = when("no dots", files).cookie(|place| place + 1);
-                Directory { is_nonseekable, ..scenario.directory(Batch::Full) }
+            let directory = |answers: Vec<Answer>| {
+                let scenario = when("no dots", answers).cookie(|place| place + 1);
+                let lookup = Arc::new(|_: &[u8]| Ok(Node::Directory(leaf())));
+                Directory { is_nonseekable, lookup, ..scenario.directory(Batch::Full) }
             };
-            let directories =
-                vec![directory(vec![]), directory(vec![file_record("a"), file_record("b")])];
-            let server = Server::mount(directories).unwrap();
+            let children = ["a", "b"].map(|name| record(name, DT_DIR)).to_vec();
+            let server = Server::mount(vec![directory(vec![]), directory(children)]).unwrap();
             for (number, entries) in [0, 2].into_iter().enumerate() {
                 let path = server.path(number);
                 let (fd, mut listing) = (lendir::open(&path).unwrap(), Listing::new());
@@ -145,6 +146,8 @@ fn reading_again_needs_no_lseek() {
                     dir.read_into(&mut listing).unwrap();
                     assert_eq!(listing.len(), entries);
                 }
+                let rest = iter::from_fn(|| walk.next().unwrap().map(drop));
+                assert_eq!(rest.count(), entries, "the children, each of them once");
             }
         }
     });

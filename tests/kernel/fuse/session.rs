@@ -12,8 +12,6 @@ use libc::c_int;
 use std::ffi::CStr;
 use std::io::Read;
 
-const STATX: u32 = 52;
-
 const FOPEN_NONSEEKABLE: u32 = 1 << 2;
 
 const ROOT: u64 = 1;
@@ -27,7 +25,7 @@ pub struct Session {
     nodes: HashMap<u64, Node>,
     /// The number of each node, by the number of its directory and its name.
     numbers: HashMap<(u64, Vec<u8>), u64>,
-    /// The number of made-up inode numbers and birth times.
+    /// The number of made-up inode numbers.
     shifts: u64,
     open: HashMap<u64, Open>,
     /// The requests that wait for an interruption.
@@ -86,11 +84,6 @@ impl Session {
             GETATTR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
                 _ => Ok([longs(&[self.plus.unwrap_or(0), 0]), self.attributes(node)].concat()),
-            },
-            // After one refusal, the kernel does not request it again.
-            STATX => match self.known(node) {
-                Node::Directory(Directory { is_reborn: true, .. }) => Ok(self.reborn(node)),
-                _ => Err(libc::ENOSYS),
             },
             STATFS => Ok(statfs()),
             RMDIR => Err(libc::ENOTEMPTY),
@@ -187,24 +180,6 @@ impl Session {
         let ino = if is_shifty { (1 << 32) + self.shifts } else { number };
         [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])]
             .concat()
-    }
-
-    /// Returns the reply to `STATX`.
-    fn reborn(&mut self, number: u64) -> Vec<u8> {
-        const ALL_WITH_BIRTH: u32 = 0xfff;
-        const DIRECTORY: u16 = 0o040_755;
-        self.shifts += 1;
-        let time = |seconds| [longs(&[seconds]), words(&[0, 0])].concat();
-        [
-            longs(&[0; 4]),
-            words(&[ALL_WITH_BIRTH, 4096, 0, 0, 1, 0, 0]),
-            [DIRECTORY, 0].map(u16::to_ne_bytes).concat(),
-            longs(&[number, 0, 0, 0]),
-            [time(0), time(self.shifts), time(0), time(0)].concat(),
-            words(&[0; 4]),
-            longs(&[0; 14]),
-        ]
-        .concat()
     }
 }
 

@@ -282,24 +282,6 @@ fn walk_closes_new_levels_without_clock() {
     });
 }
 
-/// A walk reads on where the `Dir` was dropped. It neither seeks nor opens the directory again.
-#[test]
-fn rest_of_a_dropped_dir_needs_no_seek() {
-    const TEST: &str = "walks::faults::rest_of_a_dropped_dir_needs_no_seek";
-    trapped(TEST, &[libc::SYS_lseek, OPENAT], |tree| {
-        make(tree, &["a/file", "b/file", "c/file"]);
-        let mut walk = lendir::walk_dirs(tree).unwrap();
-        let mut root = walk.next().unwrap().unwrap();
-        let first = tree.join(root.next().unwrap().unwrap().file_name());
-        trap::fail(libc::SYS_lseek, EACCES, |_| true);
-        trap::refuse(OPENAT, EACCES);
-
-        let visits = collect_visits(&mut walk, |_| Requests::ALL);
-        assert_eq!((&visits[0].path, visits.len(), errors(&visits).len()), (&first, 3, 0));
-        trap::count(libc::SYS_lseek);
-    });
-}
-
 /// The walk goes on where a `Dir` is left, so it makes the calls of a full reading, whatever the
 /// file system. The last directory has several batches.
 #[test]

@@ -154,27 +154,6 @@ fn unrecognisable_level_causes_one_error() {
     });
 }
 
-/// A server may send birth times (Linux 6.6), but the walk does not trust them.
-#[test]
-fn changing_births_lose_no_level() {
-    served("walks::hostile::changing_births_lose_no_level", || {
-        let reborn = |directory| Directory { is_reborn: true, ..directory };
-        let server =
-            Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
-        let tree = server.path(0);
-        let all = PLAIN.walk_dirs(&tree).sorted();
-        assert_eq!(all.first_visits.len(), 2 * DEPTH + 2);
-        let births = [(); 2].map(|()| fs::metadata(&tree).unwrap().created().ok());
-        for options in OPTIONS {
-            assert_eq!(options.walk_dirs(&tree).sorted(), all, "{options:?}");
-        }
-        let row = "walk, hostile server: births that change";
-        if births[0].is_none() || births[0] == births[1] {
-            machine::skip(row, "births on FUSE (Linux 6.6)");
-        }
-    });
-}
-
 /// A walk descends into names that are as long as the longest path.
 #[test]
 fn walk_descends_into_names_of_4095_bytes() {
@@ -201,36 +180,7 @@ fn walk_descends_into_names_of_4095_bytes() {
     });
 }
 
-/// A walk enters the directories that it did not yield, even if the server ignores offsets.
-#[test]
-fn walk_reads_on_without_lseek() {
-    served("walks::hostile::walk_reads_on_without_lseek", || {
-        let children = ["a", "b", "c"].map(|name| dir(name, leaf())).to_vec();
-        let tree = Directory { cookie: Some(|place| place + 1), ..directory(children) };
-        let server = Server::mount(vec![tree]).unwrap();
-        let looks: [fn(&mut Dir<'_>); 3] = [
-            |dir| assert!(dir.next().unwrap().is_some()),
-            |dir| assert!(dir.find(|entry| entry.name() == b"b").is_ok()),
-            |dir| {
-                let _ = dir.next().unwrap();
-                let mut listing = Listing::new();
-                dir.read_into(&mut listing).unwrap();
-                assert!(matches!(listing.len(), 1 | 3));
-            },
-        ];
-        for look in looks {
-            let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
-            let mut count = 0;
-            while let Some(mut dir) = walk.next().unwrap() {
-                look(&mut dir);
-                count += 1;
-            }
-            assert_eq!(count, 4);
-        }
-    });
-}
-
-/// If no descriptor is free, such a walk closes levels. A reader that has none reports an error.
+/// A walk closes levels if a server ignores offsets and no descriptor is free. A reader that has none reports an error.
 #[test]
 fn reading_again_without_lseek_needs_a_descriptor() {
     served("walks::hostile::reading_again_without_lseek_needs_a_descriptor", || {
