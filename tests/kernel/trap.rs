@@ -28,8 +28,8 @@ struct Plan {
     fails: Box<dyn Fn(u32) -> bool + Send>,
     made: u32,
     hides_types: bool,
-    /// A call that always fails, and its error.
-    refused: Option<(c_long, c_int)>,
+    /// The calls that always fail, and their errors.
+    refused: Vec<(c_long, c_int)>,
 }
 
 /// The current plan. The signal handler locks it, too. That cannot deadlock: the signal comes from
@@ -45,7 +45,7 @@ pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'st
         fails: Box::new(fails),
         made: 0,
         hides_types: false,
-        refused: None,
+        refused: vec![],
     });
 }
 
@@ -64,7 +64,7 @@ pub fn hide_types() {
 /// Makes every `call` fail with `errno`, in addition.
 pub fn refuse(call: c_long, errno: c_int) {
     if let Some(plan) = plan().as_mut() {
-        plan.refused = Some((call, errno));
+        plan.refused.push((call, errno));
     }
 }
 
@@ -169,8 +169,9 @@ extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             }
         }
         None => {
-            match plan.as_ref().and_then(|plan| plan.refused).filter(|refused| refused.0 == call) {
-                Some((_, errno)) => -c_long::from(errno),
+            let mut refused = plan.iter().flat_map(|plan| &plan.refused);
+            match refused.find(|refused| refused.0 == call) {
+                Some((_, errno)) => -c_long::from(*errno),
                 None => go_through(call, arguments),
             }
         }

@@ -8,7 +8,7 @@ use crate::report::SORTED_WALK;
 use crate::support::prelude::*;
 use crate::support::requests;
 use crate::trap::{self, GETDENTS64, NEWFSTATAT, OPENAT2, STATX, trapped};
-use libc::{DT_DIR, DT_REG, DT_UNKNOWN};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, c_int, c_long};
 use rustix::fs::{AtFlags, statat};
 
 /// The read error of a directory comes after the entries that were read until then, or before them
@@ -115,6 +115,107 @@ fn walk_follows_entries_of_unknown_type() {
         let items = EntryWalk { about: About::Nothing, ..follows }.rest(&mut { by_option });
         trap::count(GETDENTS64);
         assert_eq!(items, expected);
+    });
+}
+
+/// What is at the name of a directory during the calls about it, and after them: `d` for the
+/// directory, `f` for a file, `-` for nothing.
+type There = [char; 2];
+
+/// The entry `d` is entered, or its error, for each change, query, and call that fails. `None` stands
+/// for an entry that is passed over.
+#[rustfmt::skip]
+const CHANGES: [(bool, &str, There, &[(c_long, c_int)], Option<c_int>); 20] = [
+    (true,  "",          ['d', 'd'], &[],                   Some(0)),
+    (true,  "",          ['d', 'f'], &[],                   Some(ENOTDIR)),
+    (true,  "",          ['d', '-'], &[],                   Some(ENOENT)),
+    (true,  "file_type", ['f', 'd'], &[],                   Some(0)), // it has the type
+    (true,  "metadata",  ['f', 'd'], &[],                   None),
+    (true,  "metadata",  ['-', 'd'], &[],                   Some(0)),
+    (true,  "metadata",  ['f', 'd'], &[(STATX, ENOSYS)],    None),
+    (true,  "metadata",  ['f', 'd'], &UNKNOWN,              Some(0)),
+    (true,  "",          ['d', 'd'], &[(OPENAT2, ENOENT)],  Some(ENOENT)),
+    (true,  "",          ['d', 'd'], &[(OPENAT2, EACCES)],  Some(EACCES)),
+    (false, "",          ['d', 'd'], &UNKNOWN,              Some(0)),
+    (false, "",          ['d', 'f'], &UNKNOWN,              None),
+    (false, "",          ['d', '-'], &[],                   None),
+    (false, "file_type", ['f', 'd'], &[],                   None),
+    (false, "file_type", ['f', 'd'], &UNKNOWN,              Some(0)),
+    (false, "file_type", ['d', 'f'], &[],                   Some(ENOTDIR)),
+    (false, "file_type", ['d', '-'], &[],                   Some(ENOENT)),
+    (false, "file_type", ['d', 'f'], &UNKNOWN,              None),
+    (false, "",          ['d', 'd'], &[(OPENAT2, ENOENT)],  Some(ENOENT)),
+    (false, "",          ['d', 'd'], &[UNKNOWN[0], UNKNOWN[1], (OPENAT2, ENOENT)], None),
+];
+
+/// Both calls that tell a type fail.
+const UNKNOWN: [(c_long, c_int); 2] = [(STATX, ENOSYS), (NEWFSTATAT, EIO)];
+
+/// A walk relies on the last answer about an entry, and the walk asks if there is none.
+#[test]
+fn walk_relies_on_the_last_answer() {
+    const TEST: &str = "walks::walk::walk_relies_on_the_last_answer";
+    trapped(TEST, &[GETDENTS64, OPENAT2, STATX, NEWFSTATAT], |tree| {
+        make(tree, &["root/d/x"]);
+        let [root, kept] = ["root", "kept"].map(|name| tree.join(name));
+        let at = root.join("d");
+        let put = |there| {
+            let _ = fs::remove_file(&at).or_else(|_| fs::rename(&at, &kept));
+            match there {
+                'd' => fs::rename(&kept, &at).unwrap(),
+                'f' => fs::write(&at, "").unwrap(),
+                _ => {}
+            }
+        };
+        for (has_types, query, [during, after], refused, expected) in CHANGES {
+            let visit = |entry: &Entry<'_>| {
+                put(during);
+                match query {
+                    "file_type" => drop(entry.file_type()),
+                    "metadata" => drop(entry.metadata()),
+                    _ => {}
+                }
+                put(after);
+            };
+            let set = || {
+                let errno =
+                    refused.iter().find(|(call, _)| *call == OPENAT2).map(|(_, errno)| *errno);
+                // The second call opens `.`, to see whether a filter refuses it.
+                trap::fail(OPENAT2, errno.unwrap_or(0), move |number| {
+                    errno.is_some() && number != 2
+                });
+                if !has_types {
+                    trap::hide_types();
+                }
+                for (call, errno) in refused.iter().filter(|(call, _)| *call != OPENAT2) {
+                    trap::refuse(*call, *errno);
+                }
+            };
+            let (mut of_walk, mut of_dirs) = (None, None);
+            let mut walk = lendir::walk(&root).unwrap();
+            set();
+            while let Some(entry) = walk.next_or_report(|error| of_walk = Some(errno(&error))) {
+                match entry.depth() {
+                    1 => visit(&entry),
+                    _ => of_walk = Some(0),
+                }
+            }
+            trap::count(GETDENTS64);
+            put('d');
+            let mut walk = lendir::walk_dirs(&root).unwrap();
+            set();
+            while let Some(mut dir) = walk.next_or_report(|error| of_dirs = Some(errno(&error))) {
+                let depth = dir.depth();
+                match dir.next() {
+                    Ok(Some(entry)) if depth == 0 => visit(&entry),
+                    entry => of_dirs = Some(entry.map_or_else(|error| errno(&error), |_| 0)),
+                }
+            }
+            trap::count(GETDENTS64);
+            put('d');
+            let what = format!("{has_types}, {query}, {during}{after}, {refused:?}");
+            assert_eq!([of_walk, of_dirs], [expected; 2], "{what}");
+        }
     });
 }
 
