@@ -296,7 +296,7 @@ impl Listing {
     ) -> Result<(), Error> {
         self.clear();
         self.arena.set_directory(directory).map_err(|errno| directory.error(errno))?;
-        self.read_behind(Extent::default(), source);
+        self.fill_whole(Extent::default(), source);
         if self.phase == Phase::Empty {
             self.read_again(source);
         }
@@ -307,7 +307,7 @@ impl Listing {
     /// Reads the whole directory after the entries up to `above`, which stay unchanged. Even after
     /// an error, the entries that were read before it are sorted.
     #[inline(always)]
-    pub(crate) fn read_behind(&mut self, above: Extent, source: Source<'_>) {
+    pub(crate) fn fill_whole(&mut self, above: Extent, source: Source<'_>) {
         self.truncate(above);
         self.phase = Phase::Fresh;
         while self.phase.is_reading() {
@@ -317,7 +317,7 @@ impl Listing {
             let least = if self.has_metadata { batch } else { MIN_ROOM };
             // Keep the system call in the caller's frame: after a system call, returning from an
             // outer frame mispredicts.
-            self.read_batch(source, batch, [least, batch]);
+            self.fill(source, batch, [least, batch]);
         }
         self.sort(above.entries);
     }
@@ -329,16 +329,16 @@ impl Listing {
         match open_again(source.dir) {
             Ok(again) => {
                 let dir = again.as_ref().map_or(source.dir, AsFd::as_fd);
-                self.read_behind(Extent::default(), Source { dir, ..source });
+                self.fill_whole(Extent::default(), Source { dir, ..source });
             }
             Err(errno) => self.phase = Phase::Failed(errno),
         }
     }
 
-    /// Reads a batch of about `batch` bytes, and of at least `least`, after the entries, and
-    /// queries its entries.
+    /// Reads a batch of about `batch` bytes after the entries, and queries its entries. Memory grows
+    /// as in [`make_room`](Self::make_room).
     #[inline(always)]
-    fn read_batch(&mut self, source: Source<'_>, batch: usize, growth: [usize; 2]) {
+    fn fill(&mut self, source: Source<'_>, batch: usize, growth: [usize; 2]) {
         let Source { dir, mount, asks_unknown, asks_all } = source;
         let (first, records_end) = (self.spans.len(), self.records_end);
         let room = match self.make_room(batch, growth) {
@@ -515,7 +515,7 @@ impl Listing {
     /// Reads the next batch that has entries, of about `batch` bytes, after the entries. `phase`
     /// is the phase before.
     #[inline(always)]
-    pub(crate) fn read_part(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
+    pub(crate) fn fill_batch(&mut self, source: Source<'_>, batch: usize, phase: Phase) {
         // If a large batch falls short of a whole page, a FUSE server's replies lose a tenth. The
         // others fit into what memory there is. Where one call can show the end, a walk of a few
         // small directories need not fill 32 KiB with zeros.
@@ -527,7 +527,7 @@ impl Listing {
         let (count, records_start) = (self.len(), self.records_end);
         self.phase = phase;
         while self.phase.is_reading() && self.len() == count {
-            self.read_batch(source, batch, growth);
+            self.fill(source, batch, growth);
         }
         if self.phase.is_reading() && self.arena.room(self.records_end) < MAX_RECORD {
             // If memory is refused, the next batch is small as well.

@@ -226,7 +226,7 @@ impl Work for Remaining {
     fn before_close(&mut self, dir: BorrowedFd<'_>, mount: Mount, options: &Options) {
         if let Rest::Unread { .. } = self.rest {
             let mut listing = options.listing(Order::Unsorted);
-            listing.read_behind(Extent::default(), Source::whole(dir, mount, true));
+            listing.fill_whole(Extent::default(), Source::whole(dir, mount, true));
             // If memory for a copy is refused, the unused memory stays.
             let listing = listing.compact_copy().unwrap_or(listing);
             self.rest = try_box(listing).map_or_else(Rest::Error, Rest::Kept);
@@ -422,7 +422,7 @@ impl Walk {
             }
             Rest::Unread { .. } if ahead.is_some() || listing.order != Order::Unsorted => {
                 let enters = cursor.options.enters_below(directory.depth);
-                listing.read_behind(above, Source::whole(directory.fd, mount, enters));
+                listing.fill_whole(above, Source::whole(directory.fd, mount, enters));
                 remaining.end = listing.extent();
                 if let Some(ahead) = ahead {
                     ahead.measure(remaining.count());
@@ -437,7 +437,7 @@ impl Walk {
                 }
                 let phase = if batch == 0 { Phase::Fresh } else { Phase::Reading };
                 let source = Source::in_parts(directory.fd, mount);
-                listing.read_part(source, batch.max(FIRST_BATCH), phase);
+                listing.fill_batch(source, batch.max(FIRST_BATCH), phase);
                 // An error comes after the entries before it.
                 let batch = (2 * batch).clamp(FIRST_BATCH, MAX_STREAM_BATCH);
                 remaining.rest = Rest::after(listing, batch);

@@ -487,7 +487,7 @@ impl Shared {
         }
         let enters = self.options.options.enters_below(begun.place.depth);
         let source = Source::whole(fd.as_fd(), *mount, enters);
-        listing.read_behind(Extent::default(), source);
+        listing.fill_whole(Extent::default(), source);
         if !matches!(listing.phase, Phase::Ended | Phase::Empty) {
             return None;
         }

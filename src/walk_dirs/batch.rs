@@ -87,7 +87,7 @@ impl Batch {
             // A reply with metadata brings few names.
             let is_large = self.listing.has_metadata && phase == Phase::Reading;
             let least = if is_large { MAX_STREAM_BATCH } else { 0 };
-            self.listing.read_part(source, self.capacity.max(least), phase);
+            self.listing.fill_batch(source, self.capacity.max(least), phase);
             if self.listing.phase == Phase::Empty {
                 self.read_again(source);
             }
@@ -102,7 +102,7 @@ impl Batch {
     #[inline(never)]
     fn read_again(&mut self, source: Source<'_>) {
         if rewind(source.dir).is_ok() {
-            self.listing.read_part(source, self.capacity, Phase::Fresh);
+            self.listing.fill_batch(source, self.capacity, Phase::Fresh);
         }
     }
 
