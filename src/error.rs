@@ -18,8 +18,9 @@ use std::{fmt, io};
 /// ```
 ///
 /// `{}` and `{:?}` both print `path: cause`, or the cause alone if there is no path; for a loop of
-/// symbolic links, `path: leads back to ancestor`. The text has the cause already, and
-/// [`source`](std::error::Error::source) returns `None`, or a chain of errors would print it twice.
+/// symbolic links, `path: leads back to ancestor`. Because the text has the cause already,
+/// [`source`](std::error::Error::source) returns `None`. Otherwise a program that prints a chain of
+/// errors would print the cause twice.
 ///
 /// The text is safe to print to a terminal. An attacker who chooses a name cannot move the cursor,
 /// because paths are escaped like by `{:?}`: control characters, `"`, `\`, and bytes that are not
@@ -123,8 +124,9 @@ impl Error {
     /// Tells whether the error is about a directory that you named yourself: a root of a walk, or
     /// the directory of a reader, that could not be opened or read.
     ///
-    /// Most programs then end with a status of its own, like `ls`, because nothing of that tree was
-    /// seen, or not all. The error of a call of your own is never one of these, even at the root.
+    /// Many programs then exit with another status, like `ls` with 2 instead of 1, because nothing of
+    /// that tree was seen, or not all. The error of your own call is never one of these, even at the
+    /// root.
     pub fn is_root(&self) -> bool {
         self.is_root
     }

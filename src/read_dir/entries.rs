@@ -127,7 +127,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error. That is
-    /// cheaper than to open it again.
+    /// cheaper than opening it again.
     ///
     /// **Some servers ignore it**, among them 9p servers such as WSL's and some FUSE servers.
     /// Reading then goes on where it was, and entries are missing without an error. Where that

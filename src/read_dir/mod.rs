@@ -250,7 +250,7 @@ impl ReadDir {
     }
 
     /// Goes back to the beginning of the directory, even after the end or an error. That is
-    /// cheaper than to open it again. [Some servers](crate::Entries::rewind) ignore it.
+    /// cheaper than opening it again. [Some servers](crate::Entries::rewind) ignore it.
     ///
     /// # Errors
     ///

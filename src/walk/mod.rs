@@ -181,8 +181,8 @@ struct Remaining {
 enum Rest {
     #[default]
     Nothing,
-    /// Entries that were not read. The next batch has about so many bytes. It is 0 before the
-    /// first.
+    /// Entries that were not read. The next batch has about `batch` bytes; before the first batch,
+    /// `batch` is 0.
     Unread { batch: usize },
     /// Entries that were read before the level was closed, or read ahead.
     Kept(Box<[Listing; 1]>),
@@ -924,7 +924,7 @@ impl WalkOptions {
     }
 
     /// Makes the threads of [`read_ahead`](Self::read_ahead) work even where no call waits, so that
-    /// tests see them work. The tests of this repository have it: see .cargo/config.toml.
+    /// tests see them work. Only the tests of this repository have it: see .cargo/config.toml.
     #[cfg(any(test, lendir_eager, lendir_shuttle))]
     pub fn eager(mut self) -> Self {
         self.is_eager = true;

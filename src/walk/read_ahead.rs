@@ -266,8 +266,8 @@ impl Item {
 }
 
 impl AheadRead {
-    /// Returns the descriptor and the entries. The descriptor is a duplicate if siblings need
-    /// this one.
+    /// Returns the descriptor and the entries. The descriptor is a duplicate if directories in the
+    /// list are still to be opened through this one.
     fn hand_over(self) -> Option<(OpenDir, Box<[Listing; 1]>)> {
         let mount = self.dir.mount;
         let dir = match Arc::try_unwrap(self.dir) {

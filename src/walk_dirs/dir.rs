@@ -38,10 +38,10 @@ use std::path::Path;
 /// The walk descends into every subdirectory unless you say otherwise. [`DirEntry::skip_subtree`]
 /// leaves out one of them, and [`skip_subdirs`](Self::skip_subdirs) all.
 ///
-/// Sometimes the choice depends on what else is in the directory, such as an ignore file. Read
-/// everything into a [`Listing`] first then ([`read_into`](Self::read_into)), and name the
-/// subdirectories yourself. After `skip_subdirs`, the walk then enters exactly the names that you
-/// pass to [`enter_name`](Self::enter_name).
+/// Sometimes the choice depends on what else is in the directory, such as an ignore file. Then read
+/// everything into a [`Listing`] first ([`read_into`](Self::read_into)), and name the
+/// subdirectories yourself. After `skip_subdirs`, the walk enters exactly the names that you pass
+/// to [`enter_name`](Self::enter_name).
 pub struct Dir<'a, S = ()> {
     batch: &'a mut Batch,
     directory: Directory<'a>,

@@ -100,8 +100,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
 ///   [`second_visits`](WalkDirsOptions::second_visits).
 ///
-/// [`Walk`](crate::Walk#changing-the-tree) says which loops may change the tree that they
-/// list. Here, [`Dir::read_into`] does what sorting does there.
+/// [`Walk`](crate::Walk#changing-the-tree) says which loops may change the tree that they list. Here,
+/// [`Dir::read_into`] does what sorting does there.
 ///
 /// # Performance
 ///
