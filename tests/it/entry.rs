@@ -358,27 +358,6 @@ fn ended_process_makes_errors_gone() {
     assert!(entry_walk.next().unwrap_err().is_gone());
 }
 
-/// Times before 1970, and times that need more than 32 bits.
-#[test]
-fn metadata_has_any_time() {
-    let made = Scratch::new();
-    for seconds in [-1, -4_000_000_000, 4_000_000_000] {
-        make_file(&made.path().join("file"));
-        let times = [rustix::fs::Timespec { tv_sec: seconds, tv_nsec: 999_999_999 }; 2];
-        let [last_access, last_modification] = times;
-        let times = rustix::fs::Timestamps { last_access, last_modification };
-        let flags = rustix::fs::AtFlags::empty();
-        rustix::fs::utimensat(CWD, made.path().join("file"), &times, flags).unwrap();
-        let mut dir = lendir::read_dir(made.path()).unwrap();
-        let metadata = dir.next().unwrap().unwrap().metadata().unwrap();
-        // On 32 bits, std cuts times off.
-        if cfg!(target_pointer_width = "64") {
-            assert_same(&metadata, &fs::metadata(made.path().join("file")).unwrap());
-        }
-        fs::remove_file(made.path().join("file")).unwrap();
-    }
-}
-
 /// A directory is asked through its descriptor.
 #[test]
 fn directory_has_metadata() {

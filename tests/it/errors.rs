@@ -83,24 +83,16 @@ fn display_escapes_what_debug_escapes() {
     }
 }
 
-/// `Error::new` and the methods of `ReadDir` give a path to an error of the caller.
 /// `tests/it/entry.rs` and `walk_dirs.rs` check the methods of `Entry` and `Dir`.
 #[test]
-fn wrap_error_adds_the_path_to_a_cause() {
+fn read_dir_adds_its_path_to_a_cause() {
     let dir = numbered(1);
-    let missing = dir.path().join("missing");
     let cause = || io::Error::from_raw_os_error(libc::EPERM);
-    let new = Error::new(&missing, cause());
-    let reader = lendir::read_dir(dir.path()).unwrap();
-    let wrapped = reader.wrap_error(cause());
-    for (error, path) in [(&new, &*missing), (&wrapped, dir.path())] {
-        assert_eq!((error.path(), error.depth()), (Some(path), 0));
-        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
-    }
-    let kept = Error::new("other", lendir::open(&missing).unwrap_err());
-    assert_eq!(kept.path(), Some(&*missing), "an error that has a path keeps it");
+    let error = lendir::read_dir(dir.path()).unwrap().wrap_error(cause());
+    let found = (error.path(), error.depth(), error.raw_os_error());
+    assert_eq!(found, (Some(dir.path()), 0, Some(libc::EPERM)));
     let unknown = ReadDir::from_fd(lendir::open(dir.path()).unwrap(), "").wrap_error(cause());
-    assert_eq!(Error::new(&missing, unknown).path(), Some(&*missing));
+    assert_eq!(unknown.path(), None);
 }
 
 #[test]

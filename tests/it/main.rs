@@ -1,7 +1,7 @@
 //! Tests that any machine can run, without root. They print SKIPPED if they lack a program. `plain`
 //! shows what a test looks like. Each module is a topic:
 //!
-//! - `contract`: a promise of `Entries`, `Entry` or `Buffer`;
+//! - `contract`: what `Debug` shows of the public types;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: a promise of `Listing`;
 //! - `entry`: a query of an entry; `types`: the traits of every public type (`Send`, covariant);
 //! - `errors`: an error of a call with a wrong argument;

@@ -103,11 +103,6 @@ fn follow_root_links_refuses_links() {
     let at = |name: &str| tree.path().join(name);
     symlink("d", at("link")).unwrap();
     symlink("below", at("d/to_below")).unwrap();
-    assert_eq!(
-        Path::new("link//.//").components().as_path().as_os_str(),
-        "link",
-        "the recipe strips no slash"
-    );
     for (name, is_refused) in [
         ("link", true),
         ("d", false),
@@ -130,13 +125,6 @@ fn follow_root_links_refuses_links() {
             }
         }
     }
-    assert!(
-        WalkDirs::options()
-            .follow_root_links(false)
-            .follow_root_links(true)
-            .open(at("link"))
-            .is_ok()
-    );
 }
 
 /// `is_root` holds for what prevents a walk from seeing a tree at all, and for no other error.
