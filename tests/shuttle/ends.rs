@@ -1,12 +1,11 @@
 //! Walks that end early. None of them hangs.
 
 use super::{DIRECTORIES, any_way, begin, endings, explore, make};
+use crate::fuses::Fuses;
 use crate::tree::Tree;
 use lendir::WalkDirs;
 use shuttle::rand::{Rng, thread_rng};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The walk ends even if no closure runs to its end.
 #[test]
@@ -52,25 +51,12 @@ fn panic_propagates_after_all_closures() {
     });
 }
 
-/// A state that panics after this number of clones.
-#[derive(Debug)]
-struct Fuse(Arc<AtomicUsize>);
-
-impl Clone for Fuse {
-    fn clone(&self) -> Self {
-        if self.0.fetch_sub(1, SeqCst) == 1 {
-            resume_unwind(Box::new("on purpose"));
-        }
-        Self(Arc::clone(&self.0))
-    }
-}
-
 #[test]
 fn panic_of_clone_does_not_hang() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
-        let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
+        let fuse = Fuses::new([thread_rng().gen_range(1..30), 0]);
         let options =
             WalkDirs::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
         let walk = options.open(tree.path()).unwrap();

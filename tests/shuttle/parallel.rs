@@ -9,6 +9,9 @@
 mod endings;
 mod ends;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
+#[path = "../support/fuses.rs"]
+mod fuses;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/machine.rs"]
 mod machine;
 mod read_ahead;
