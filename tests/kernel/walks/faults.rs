@@ -241,23 +241,6 @@ fn unreadable_directory_needs_a_descriptor() {
     });
 }
 
-/// Another mount and a file system that refuses a directory can give the same number.
-#[test]
-fn exdev_is_silent_only_under_same_mount() {
-    trapped("walks::faults::exdev_is_silent_only_under_same_mount", &CALLS, |tree| {
-        make(tree, &["a/file"]);
-        for is_on_one_mount in [false, true] {
-            let run = TestOptions { is_on_one_mount, ..SORTED }.begin(tree);
-            trap::fail(OPENAT, EXDEV, |_| true);
-            trap::refuse(OPENAT2, EXDEV);
-            let report = run.finish();
-            trap::count(OPENAT);
-            let errors = if is_on_one_mount { vec![] } else { vec![("a".into(), EXDEV)] };
-            assert_eq!(report.errors, errors, "{is_on_one_mount}");
-        }
-    });
-}
-
 /// A walk closes a level that was just made, even if it can neither sleep nor read the clock. With
 /// a vDSO, no filter refuses the time.
 #[test]
