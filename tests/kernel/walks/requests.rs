@@ -60,12 +60,10 @@ enum Asks {
     Caller,
     /// The reader queries each entry after its batch.
     Reader,
-    /// The reader reads the whole directory before the caller can query an entry.
-    Late,
 }
 
 #[rustfmt::skip]
-const READERS: [(&str, Asks, Reader); 15] = [
+const READERS: [(&str, Asks, Reader); 11] = [
     ("read_dir", Asks::Caller, |dir, queries| count!(lendir::read_dir(dir).unwrap(), queries)),
     ("Entries", Asks::Caller, |dir, queries| {
         let (dir, mut buffer) = (lendir::open(dir).unwrap(), Buffer::new());
@@ -93,21 +91,6 @@ const READERS: [(&str, Asks, Reader); 15] = [
     }),
     ("Listing, metadata", Asks::Reader, |dir, queries| listing(Listing::new().with_metadata(), dir, queries)),
     ("walk_dirs, read_into, metadata", Asks::Reader, |dir, queries| walk_dirs(Some(Listing::new().with_metadata()), dir, queries)),
-    ("run_parallel, read_into, metadata", Asks::Reader, |dir, queries| {
-        let walk = WalkDirs::options().open(dir).unwrap();
-        let parts = walk.run_parallel(2, |worker| {
-            let (mut listing, mut entries) = (Listing::new().with_metadata(), 0);
-            while let Some(mut dir) = worker.next().unwrap() {
-                dir.read_into(&mut listing).unwrap();
-                entries += count(&listing, &dir.fd(), queries);
-            }
-            entries
-        });
-        parts.into_iter().sum()
-    }),
-    ("walk, sorted", Asks::Late, |dir, queries| walk(sorted(), dir, queries)),
-    ("Listing", Asks::Late, |dir, queries| listing(Listing::new(), dir, queries)),
-    ("walk_dirs, read_into", Asks::Late, |dir, queries| walk_dirs(Some(Listing::new()), dir, queries)),
 ];
 
 /// No entry takes a request of its own if entries are queried while their directory is read.
@@ -154,8 +137,7 @@ fn no_reader_loses_readdirplus() {
                 let most = match asks {
                     Asks::Reader => [plus + 1, 2, 10],
                     Asks::Caller if queries => [plus + 1, 2, 10],
-                    Asks::Late if queries => [1, count / 60 + 2, count],
-                    _ => [1, count / 60 + 2, 1],
+                    Asks::Caller => [1, count / 60 + 2, 1],
                 };
                 let requests = requests(read, queries, count);
                 let is_kept = requests.iter().zip(most).all(|(count, most)| *count <= most);
