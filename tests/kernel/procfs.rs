@@ -1,10 +1,7 @@
-//! `/proc` while processes start and end, and a cgroup that is removed.
+//! `/proc` while processes start and end.
 
-use crate::file_systems::FILE_SYSTEMS;
 use crate::support::prelude::*;
 use crate::support::process::fork_storm;
-use libc::ENODEV;
-use std::io::Read;
 
 impl Process {
     fn sleeping() -> Self {
@@ -72,27 +69,4 @@ fn directory_of_an_ended_process_ends() {
             assert_eq!(entries.is_removed(), is_reaped, "{name}");
         }
     }
-}
-
-/// Reading an open file of a removed cgroup fails with a number of its own.
-#[test]
-fn gone_counts_a_removed_cgroup() {
-    let cgroup2 = FILE_SYSTEMS.iter().find(|system| system.name == "cgroup2").unwrap();
-    let outcome = cgroup2.mounted(
-        |_, _| {},
-        |mounted| {
-            let path = mounted.at.join(format!("lendir-{}", std::process::id()));
-            fs::create_dir(&path).unwrap();
-            let mut dir = lendir::read_dir(&path).unwrap();
-            let entry = dir.find(|entry| entry.name() == b"cgroup.procs").unwrap().unwrap();
-            let mut file = entry.open_file().unwrap();
-            fs::remove_dir(&path).unwrap();
-            let error = entry.wrap_error(file.read(&mut [0; 8]).unwrap_err());
-            assert_eq!(errno(&error), ENODEV);
-            assert!(error.is_gone(), "{error}");
-            let errors = [entry.metadata().unwrap_err(), entry.open_file().unwrap_err()];
-            assert!(errors.iter().all(Error::is_gone), "{errors:?}");
-        },
-    );
-    machine::skip_unless("procfs: a removed cgroup", outcome);
 }
