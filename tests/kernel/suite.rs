@@ -31,7 +31,7 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 16] = [
     case("all types", Asks::OurContents, reading::types_are_listed_or_queried),
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_are_yielded_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
@@ -48,10 +48,8 @@ const CASES: [Case; 18] = [
     case("walk, half removed", Asks::Removing, removing::half_removed_directories_hide_nothing),
     case("one call less with a marker", Asks::Removing, removing::end_marker_saves_the_last_call),
     case("removed", Asks::Removing, removing::is_removed_reports_a_removed_directory),
-    case("signals", Asks::OurContents, churn::signals_lose_no_entry),
     case("churn", Asks::Changing, churn::churn_repeats_no_remaining_entry),
     case("emptied midway", Asks::Changing, churn::only_tmpfs_repeats_an_entry),
-    case("walk, signals", Asks::OurContents, walks::signals_lose_nothing_of_a_walk),
     case("walk, churn", Asks::Changing, walks::churn_repeats_no_entry_of_a_walk),
     case("walk, made late", Asks::Changing, walks::entry_made_before_reading_is_listed),
 ];

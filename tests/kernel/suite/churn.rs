@@ -8,7 +8,6 @@
 
 use super::contents::most;
 use crate::mounted::Mounted;
-use crate::signals::{self, Storm};
 use crate::support::prelude::*;
 use crate::support::scan::{all, all_again};
 use rustix::fs::{AtFlags, FileType, Mode, mkdirat, mknodat, renameat, unlinkat};
@@ -16,13 +15,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
-
-pub fn signals_lose_no_entry(mounted: &Mounted) {
-    let _storm = Storm::begin();
-    let before = signals::received();
-    scan_until(mounted, Duration::from_secs(if machine::runs_long() { 30 } else { 0 }));
-    assert!(signals::received() > before, "no signal came");
-}
 
 pub fn churn_repeats_no_remaining_entry(mounted: &Mounted) {
     let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 100 });

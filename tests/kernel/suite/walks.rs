@@ -3,7 +3,6 @@
 use super::contents::{WIDTH, still};
 use crate::mounted::Mounted;
 use crate::report::{OPTIONS, Report};
-use crate::signals::{self, Storm};
 use crate::support::prelude::*;
 use std::time::Instant;
 
@@ -73,22 +72,6 @@ pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
         }
         Ok(())
     });
-}
-
-pub fn signals_lose_nothing_of_a_walk(mounted: &Mounted) {
-    let tree = mounted.at.join("tree");
-    let expected = Report::expected(&tree).unwrap();
-    let _storm = Storm::begin();
-    let before = signals::received();
-    let rounds = if machine::runs_long() { 100 } else { 1 };
-    for _ in 0..rounds {
-        for options in OPTIONS {
-            assert_eq!(options.walk_dirs(&tree).sorted(), expected, "{options:?}");
-            let found = options.walk(&tree).sorted().entries;
-            assert_eq!(found, expected.entries, "a `Walk`, {options:?}");
-        }
-    }
-    assert!(signals::received() > before, "no signal came");
 }
 
 pub fn churn_repeats_no_entry_of_a_walk(mounted: &Mounted) {
