@@ -15,7 +15,6 @@ mod openat2;
 mod parallel;
 mod procfs;
 mod requests;
-mod self_bind;
 mod swaps;
 mod twins;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

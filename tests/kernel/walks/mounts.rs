@@ -120,6 +120,26 @@ fn walk_finds_loops_below_bind_mounts() {
     });
 }
 
+/// In a directory that was moved out of the root's bind mount, `..` is `ENOENT`. A link there is an
+/// error, because the walk cannot check whether the link is a loop.
+#[test]
+fn link_outside_the_bind_mount_is_an_error() {
+    run_isolated("walk: a followed link outside of the bind mount", |scratch| {
+        make(scratch, &["a/b/x/sub/", "target/in/", "mount/"]);
+        symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
+        let root = scratch.join("mount");
+        mount_bind(scratch.join("a/b"), &root).unwrap();
+        let visits = collect_visits(&mut lendir::walk_dirs(&root).unwrap(), |path| {
+            if path.ends_with("x") {
+                fs::rename(scratch.join("a/b/x"), scratch.join("a/x")).unwrap();
+            }
+            Requests::FOLLOW
+        });
+        assert_eq!(directories(&visits), ["", "x", "x/sub"].map(|path| root.join(path)));
+        assert_eq!(errors(&visits), [(&*root.join("x/link"), ENOENT)]);
+    });
+}
+
 /// Fetching metadata makes no request to a server that is mounted in the tree, which may never
 /// answer: under `same_mount`, nor by a helper thread in a directory that the loop skips.
 #[test]
