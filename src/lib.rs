@@ -11,10 +11,10 @@
 //! }
 //! ```
 //!
-//! Programs that walk trees mostly wait for the kernel, and trust it to open what they have just
-//! listed. A path does not deserve that trust: anyone who can write to the tree can put a link in
-//! the place of a directory. lendir opens each name in the directory that listed it. An entry
-//! borrows its name from memory that the next one overwrites, which is called *lending*.
+//! Most programs that walk a tree trust a path to be what they have just listed. It does not
+//! deserve that trust: anyone who can write to the tree can put a link in the place of a directory.
+//! lendir opens each name in the directory that listed it, and refuses a link unless you chose to
+//! follow it.
 //!
 //! # Which call
 //!
@@ -53,8 +53,8 @@
 //!
 //! `println!` panics when its output is closed, as by `| head`, and the program above ends with
 //! success even if half of the tree could not be read. One that people keep should do neither. This
-//! one accepts files as roots, and exits like `ls`: with 1 if anything failed, and with 2 if a tree
-//! is missing.
+//! one accepts files as roots, and exits like `ls`: with 1 if anything failed, and with 2 if a root
+//! did.
 //!
 //! ```no_run
 //! use std::io::{ErrorKind, Write, stdout};
@@ -78,16 +78,15 @@
 //! }
 //! ```
 //!
-//! A path is bytes, and can hold anything but NUL. `{:?}` escapes what could confuse a terminal;
-//! another program wants `path.as_os_str().as_bytes()`.
+//! A path can hold any byte but NUL. `{:?}` escapes what could confuse a terminal; another program
+//! wants `path.as_os_str().as_bytes()`.
 //!
 //! # Concepts
 //!
-//! **One entry at a time.** The next call to `next` overwrites the entry that the last one yielded.
-//! That is why nothing is allocated for it, why the loop is a `while let`, and why the compiler
-//! does not let you keep an entry: copy what you need, as in `entry.path().to_owned()`. Where that
-//! is a burden, write `for entry in lendir::walk(root)?`. It yields an [`OwnedEntry`], at one
-//! allocation each.
+//! **An entry is lent.** The next call to `next` overwrites it. That is why nothing is allocated
+//! for it, why the loop is a `while let`, and why the compiler does not let you keep an entry: copy
+//! what you need, as in `entry.path().to_owned()`. Where that is a burden, write `for entry in
+//! lendir::walk(root)?`. It yields an [`OwnedEntry`], at one allocation each.
 //!
 //! **An entry is a name in an open directory.** The kernel's record has this name, usually the
 //! type, and an inode number. Everything else is a query: a system call on the name in that
@@ -106,7 +105,8 @@
 //! ahead](WalkOptions::read_ahead), read to the end first.
 //!
 //! **On a server, query early.** Many servers send metadata along with the names, but only while
-//! the kernel sees you ask. [`WalkOptions::metadata`] asks in time, even in a walk that sorts.
+//! the kernel sees you ask. Once the names are read, each query is a request of its own.
+//! [`WalkOptions::metadata`] asks in time, even in a walk that sorts.
 //!
 //! # One directory
 //!
@@ -180,13 +180,13 @@
 //!
 //! ## How safe is a walk?
 //!
-//! [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what an attacker can do. A
-//! root may be a link, unless [`follow_root_links`](WalkOptions::follow_root_links) is `false`.
+//! [`Walk`](Walk#guarantees) says what it guarantees, and [`security`] what an attacker can do.
 //!
 //! ## When not to use it
 //!
-//! On macOS and Windows; where `std::fs::read_dir` is fast enough; and for `.gitignore` rules,
-//! unless you bring a matcher to [this recipe](recipes#apply-ignore-rules).
+//! lendir builds for Linux and Android only. Where `std::fs::read_dir` is fast enough, nothing is
+//! gained. For `.gitignore` rules, you have to bring a matcher to [this
+//! recipe](recipes#apply-ignore-rules).
 //!
 //! ## Systems and Rust
 //!
@@ -196,10 +196,10 @@
 //!
 //! ## fakeroot, `LD_PRELOAD`
 //!
-//! lendir makes system calls by `rustix`, without the C library, and so without any `LD_PRELOAD`
-//! tool: [`Entry::metadata`] has the real owner of a file. That changes as soon as one crate of
-//! your program enables rustix's feature `use-libc`, because Cargo unifies features.
-//! `MemorySanitizer` does not see these calls either: it takes what the kernel wrote for
+//! Tools like fakeroot replace functions of the C library, and lendir makes its system calls
+//! without it, by `rustix`: [`Entry::metadata`] has the real owner of a file. That changes as soon
+//! as one crate of your program enables rustix's feature `use-libc`, because Cargo unifies
+//! features. `MemorySanitizer` does not see these calls either, and takes what the kernel wrote for
 //! uninitialised memory.
 //!
 //! ## What about seccomp?

@@ -12,8 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The metadata of a file: its type, size, times, owner and more.
 ///
 /// [`Entry::metadata`](crate::Entry::metadata) and [`Dir::metadata`](crate::Dir::metadata) ask for
-/// it. The methods have the names and types of [`std::fs::Metadata`] and of its
-/// [extension](std::os::unix::fs::MetadataExt), on every target.
+/// it. No program can make a [`std::fs::Metadata`] of a name in an open directory. This type takes
+/// its place, and its methods have the same names there and in the
+/// [extension](std::os::unix::fs::MetadataExt).
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};

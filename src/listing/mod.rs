@@ -70,8 +70,9 @@ pub fn list(path: impl AsRef<Path>) -> Result<Listing, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A listing is read to its end before you see an entry. That is late to query entries on a server:
-/// use [`with_metadata`](Self::with_metadata) there.
+/// A listing is read to its end before you see an entry. On a server, that is [too late to
+/// query](crate::WalkOptions::metadata) entries cheaply: use
+/// [`with_metadata`](Self::with_metadata) there.
 ///
 /// # Performance
 ///

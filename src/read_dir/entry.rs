@@ -47,11 +47,12 @@ use std::{io, str};
 /// nothing. Everything else asks the kernel: [`metadata`](Self::metadata), unless the reader [has
 /// fetched it](crate::WalkOptions::metadata), [`read_link`](Self::read_link),
 /// [`open_file`](Self::open_file), [`remove_file`](Self::remove_file) and
-/// [`remove_dir`](Self::remove_dir). These act on the name in the open directory rather than on a
-/// path, retry after `EINTR`, and put the [`path`](Self::path) of the entry into their errors.
+/// [`remove_dir`](Self::remove_dir). These act on the name in the open directory, because a path
+/// may resolve to another file by now. The [`path`](Self::path) is in their errors, and `EINTR` is
+/// retried.
 ///
-/// An entry stays on its thread: to work elsewhere, send a copy of the name, or what
-/// [`open_file`](Self::open_file) returns.
+/// An entry borrows from its reader, and stays on its thread. To work elsewhere, send a copy of the
+/// name, or what [`open_file`](Self::open_file) returns.
 ///
 /// [`ReadDir`]: crate::ReadDir
 /// [`Entries`]: crate::Entries

@@ -116,9 +116,8 @@ debug!(OwnedEntry, |entry| path: entry.path, file_type: entry.file_type, depth: 
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// An entry takes one allocation. The `next` of the reader itself takes none, and its entries can
-/// be skipped, followed, and acted on by descriptor. rayon's `par_bridge` takes the iterator,
-/// which is `Send`.
+/// An entry takes one allocation, where the `next` of the reader itself takes none. The iterator is
+/// `Send`, and rayon's `par_bridge` takes it.
 #[derive(Debug)]
 #[must_use = "iterators are lazy"]
 pub struct OwnedEntries<R>(pub(crate) R);

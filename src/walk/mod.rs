@@ -126,9 +126,11 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// yields the first entry. It holds the entries of every directory on the path in memory, about 50
 /// bytes each, and reports a read error before the entries that were read.
 ///
-/// Only [`Dir::is_removed`](crate::Dir::is_removed) of a `WalkDirs` shows that a directory was
-/// removed, or ended early by a server's `ENOENT`. A child process that walks on after `fork` takes
-/// entries from its parent: let it begin a walk of its own.
+/// A directory that is removed while it is read ends like any other. If you have to know, use a
+/// `WalkDirs`, and ask [`Dir::is_removed`](crate::Dir::is_removed).
+///
+/// A child process shares the walk's position after `fork`, and the two would take entries from
+/// each other: let it begin a walk of its own.
 ///
 /// # Changing the tree
 ///
@@ -733,7 +735,7 @@ impl WalkOptions {
         /// it pays one for a thousand.
         ///
         /// Such a server can send metadata together with the names, but the kernel asks for it only
-        /// while it sees entries queried before the next names are read. In its own order your
+        /// while it sees entries queried before the next names are read. In the kernel's order your
         /// queries are in time. A walk that sorts or [reads ahead](Self::read_ahead) has read all
         /// names by the time you ask. With `true`, the walk itself queries each entry as soon as it
         /// has listed it. The default is `false`.
@@ -793,9 +795,9 @@ impl WalkOptions {
         /// 32, and the minimum is 4.
         ///
         /// Trees can be deeper than a process may have descriptors. Above this number the walk
-        /// closes the directories nearest the root, and reopens them on the way back. It does the
-        /// same if the process has few descriptors left, or the system none, and [leaves
-        /// eight](crate::security#descriptors) to your loop, or half of its own.
+        /// closes the directories nearest the root, and reopens them on the way back. It also gives
+        /// up [some of its own](crate::security#descriptors) if the process has few descriptors
+        /// left, or the system none, so that your loop can still open a file.
         ///
         /// The price is that **a directory can be lost while it is closed**, because the walk does
         /// not find it again, or not [as the one it was](crate::security#closed-directories). The
@@ -805,10 +807,8 @@ impl WalkOptions {
         ///
         /// - `ENOENT`: the directory was moved or removed, or something was mounted on it or on a
         ///   directory above it.
-        /// - `ENOTDIR`: another file has the name now.
-        /// - `ESTALE`: an NFS server no longer knows the directory.
         /// - `EACCES`: a directory on the path can no longer be searched.
-        /// - `EMFILE`, `ENFILE`: no descriptor is left.
+        /// - The other errors of [`WalkDirs::next`](crate::WalkDirs::next).
         max_open,
         /// Sets whether directories are opened with `O_NOATIME`, so that a backup or an index
         /// leaves their access times alone. The default is `false`.
@@ -842,10 +842,9 @@ impl WalkOptions {
         /// # Ok::<(), lendir::Error>(())
         /// ```
         ///
-        /// The walk opens `.` in `root` and reads that, which is why any number of walks can begin
-        /// at duplicates of one descriptor. Only without permission to read or search the root, the
-        /// walk reads `root` itself. If another duplicate is read then, both lose entries without
-        /// an error.
+        /// Duplicates of a descriptor share one position, and two readers would take entries from
+        /// each other. That is why the walk opens `.` in `root` and reads that. Only without
+        /// permission to read or search the root does it read `root` itself.
         from_fd,
     }
 
