@@ -65,11 +65,11 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
         // threads at the other end return.
         let (batches, received) = sync_channel(most_queued);
         let received = Arc::new(Mutex::new(received));
-        let search = |received: Arc<_>| {
+        let start = |received: Arc<_>| {
             // The system may refuse some or all of the threads.
             thread::Builder::new().spawn_scoped(scope, move || grep.search_all(&received)).ok()
         };
-        let searching: Vec<_> = vec![received; threads].into_iter().filter_map(search).collect();
+        let searching: Vec<_> = vec![received; threads].into_iter().filter_map(start).collect();
         let walked = WalkDirs::options().open_all(dirs).run_parallel(threads, |worker| {
             grep.walk(worker, &batches).inspect_err(|_| worker.stop())
         });
@@ -171,8 +171,8 @@ impl Grep {
     }
 }
 
-/// Opens a PATH that is not a directory. `open_file` refuses a FIFO unopened, because opening it
-/// could end the process that waits to write into it, and refuses links, which a PATH can be.
+/// Opens a PATH that is not a directory. A PATH can be a link, which `open_file` refuses, so it is
+/// resolved first. Nor does `open_file` open a FIFO: that could end a process that waits to write.
 fn open_root(path: &Path) -> Result<File, Error> {
     let is_link = path.is_symlink();
     let real = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };
