@@ -64,7 +64,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             let started = RefCell::new(Vec::new());
             let start = || {
                 let is_first = index == 0 && started.borrow().is_empty();
-                if is_first && !self.allow_threads(max_open) {
+                if is_first && !self.decide_limits(max_open) {
                     return self.queue.start_failed();
                 }
                 let begin = || self.queue.begin().map_or_else(Vec::new, |part| self.run(part));
@@ -89,10 +89,10 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
         })
     }
 
-    /// Sets how many threads may start, before the first of them does: few, each with few
-    /// directories open, if the process may open few files. Returns `false` if they are too few for
-    /// a second thread.
-    fn allow_threads(&self, max_open: usize) -> bool {
+    /// Decides how many threads may start, before the first of them does. If the process may open
+    /// few files, these are few, and each may hold few directories open. Returns `false` if there
+    /// may be no second thread.
+    fn decide_limits(&self, max_open: usize) -> bool {
         let threads = match self.limit {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             0 => thread::available_parallelism().map_or(0, NonZero::get).max(MIN_THREADS),
@@ -104,7 +104,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
         };
         let [threads, max_open] = divide(dir.as_fd(), threads, max_open);
         // This thread has started, and the next one is about to.
-        self.queue.allow(threads.saturating_sub(2), max_open);
+        self.queue.set_limits(threads.saturating_sub(2), max_open);
         threads > 1
     }
 }

@@ -133,10 +133,11 @@ impl<W> WorkQueue<W> {
         self.max_open.load(Relaxed)
     }
 
-    /// Allows so many more threads to be started, each of which may hold `max_open` directories.
-    pub(crate) fn allow(&self, threads: usize, max_open: usize) {
+    /// Sets the number of threads that can still be started, and the number of directories that each
+    /// thread may hold open.
+    pub(crate) fn set_limits(&self, unstarted: usize, max_open: usize) {
         self.max_open.store(max_open, Relaxed);
-        self.change(|state| state.unstarted = threads);
+        self.change(|state| state.unstarted = unstarted);
     }
 
     /// A thread could not be started. No other one is started.
