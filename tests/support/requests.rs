@@ -35,7 +35,7 @@ pub enum About {
     Follow,
     /// Skips the directories with these names.
     Skip(fn(&[u8]) -> bool),
-    /// Makes up to three random calls, which depend only on this seed and the path.
+    /// Makes up to three random calls, which depend only on this seed and the name.
     Random(u64),
 }
 
@@ -85,9 +85,10 @@ impl Requests {
         Self { about, names_at: self.listing.map(|_| 0), ..self }
     }
 
-    /// Returns random requests, which depend only on the seed and the path.
+    /// Returns random requests, which depend only on the seed and the name: the root has another
+    /// path each time.
     pub fn random(seed: u64, path: &Path) -> Self {
-        let mut random = Random::of(&(seed, path));
+        let mut random = Random::of(&(seed, path.file_name()));
         let next_calls = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
         let listing = (random.below(4) == 0).then(|| scan::ORDERS[random.below(3)]);
         let names_at = (random.below(4) == 0).then(|| random.below(3));
@@ -103,7 +104,7 @@ impl Requests {
             About::Skip(skips) if skips(name) => vec![SkipSubtree],
             About::Nothing | About::Skip(_) => vec![],
             About::Random(seed) => {
-                let mut random = Random::of(&(seed, path));
+                let mut random = Random::of(&(seed, name));
                 let count = random.below(8).saturating_sub(4);
                 let all = [SkipSubtree, SkipRest, Follow, Follow, Metadata, Metadata, FileType];
                 (0..count).map(|_| all[random.below(all.len())]).collect()
@@ -145,7 +146,7 @@ impl Requests {
                 _ => is_random,
             };
             if is_wanted && !is_skipped {
-                let mut random = Random::of(&path);
+                let mut random = Random::of(&entry.name);
                 let times = if is_random && random.below(8) == 0 { 2 } else { 1 };
                 names.extend(iter::repeat_n(entry.name.clone(), times));
                 if is_random && random.below(8) == 0 {
