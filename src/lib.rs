@@ -93,11 +93,10 @@
 //! directory, wherever the directory has been moved. A path is for people: by the time you use it,
 //! it may resolve to something else.
 //!
-//! **An error has the path that it is about**, unless you passed a descriptor and no path. An error
-//! of `next` ends at most one directory, not a walk: `next_or_report` passes it to your closure and
-//! continues, while `?` stops at the first. [This recipe](recipes#report-errors) tells
-//! apart an entry that vanished ([`Error::is_gone`]) and a whole tree that is missing
-//! ([`Error::is_root`]).
+//! **An error has the path that it is about**, unless you passed a descriptor and no path. In a
+//! walk it ends at most one directory: `next_or_report` passes it to your closure and continues,
+//! while `?` stops at the first. [A recipe](recipes#report-errors) tells an entry that vanished
+//! ([`Error::is_gone`]) from a root that cannot be read ([`Error::is_root`]).
 //!
 //! **Most readers stream.** A reader yields a batch of entries, then reads the next. So memory
 //! [rarely](Walk#what-is-read-when) grows with the directory, and an error comes after what was

@@ -207,11 +207,11 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// # Number of threads
     ///
-    /// How many threads help depends on what they wait for. Pass the number of cores for work that
-    /// keeps them busy, the calling thread included, and for calls to a server the number that it
-    /// answers at once, which can be hundreds. 0 means one for each core that this process may use,
-    /// but at least 8, because threads that wait for a disk need no core. A walk that only reads
-    /// names, in small directories, gains nothing beyond 8: each directory that is opened or closed
+    /// How many threads help depends on what they wait for. If your work keeps the cores busy, pass
+    /// their number, which includes the calling thread. If a server has to answer, pass the number
+    /// of calls that it answers at once. That can be hundreds. 0 means one for each core that this
+    /// process may use, but at least 8, because threads that wait for a disk need no core. Beyond 8,
+    /// a walk that only reads names in small directories gains nothing: opening and closing them
     /// locks the process's one table of descriptors.
     ///
     /// Threads start on demand. A small tree, or a system that refuses threads, gets fewer closures
