@@ -118,7 +118,7 @@ fn walk_follows_entries_of_unknown_type() {
     });
 }
 
-/// What is at the name of a directory during the calls about it, and after them: `d` for the
+/// The file at the name of a directory during the calls about it, and after them: `d` for the
 /// directory, `f` for a file, `-` for nothing.
 type There = [char; 2];
 
