@@ -2,8 +2,9 @@
 //! searches each PATH and all files below it. PATH is `.` by default.
 //!
 //! TEXT is compared byte by byte. A file is read in chunks of 32 KiB. A chunk with a NUL is binary,
-//! and ends the search of its file; so does a line of more than 1 MiB, which is an error. On a
-//! terminal, control characters and invisible characters are escaped.
+//! and ends the search of its file; so does a line of more than 1 MiB, which is an error. So is the
+//! file that the output goes to: each line that is found there would make it longer. On a terminal,
+//! control characters and invisible characters are escaped.
 //!
 //! Threads that walk open the files, and send them over a bounded channel to the same number of
 //! threads that search. So all of these search, even if all files are in one directory. Where a
@@ -16,9 +17,11 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -52,7 +55,8 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(8, |cores| cores.get().clamp(8, 16));
     let (threads, batch_len, most_queued) = if has_few { (1, 1, 1) } else { (cores, 4, 16) };
 
-    let grep = &Grep { text, batch_len, is_terminal: io::stdout().is_terminal() };
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
+    let grep = &Grep { text, batch_len, output, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     for path in &files {
         match open_root(path) {
@@ -82,6 +86,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 struct Grep {
     text: Vec<u8>,
     batch_len: usize,
+    output: Metadata,
     is_terminal: bool,
 }
 
@@ -130,6 +135,12 @@ impl Grep {
 
     /// Prints the lines that contain the text, after the path. Returns an error of output.
     fn print_lines(&self, file: &File, path: &Path) -> io::Result<()> {
+        let is_output =
+            |found: Metadata| (found.dev(), found.ino()) == (self.output.dev(), self.output.ino());
+        if file.metadata().is_ok_and(is_output) {
+            complain(Error::new(path, io::Error::other("it is also the output")));
+            return Ok(());
+        }
         let (mut chunk, mut lines) = (Vec::with_capacity(CHUNK), Vec::new());
         loop {
             let unfinished = chunk.len(); // a line without its end

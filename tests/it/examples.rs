@@ -312,6 +312,25 @@ pub fn limited(limits: &str, name: &str, dir: &Path, args: &[&str]) -> Output {
     run(&mut shell)
 }
 
+/// Each line that it found there would make the file longer.
+#[test]
+fn grep_does_not_search_its_own_output() {
+    let tree = Tree::of(&["other", "own"]);
+    let [other, own] = ["other", "own"].map(|name| tree.path().join(name));
+    fs::write(other, "one\n").unwrap();
+    fs::write(&own, "one\n".repeat(20_000)).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -f 1000 && exec \"$0\" one ."]).current_dir(tree.path());
+    shell.arg(example("grep").get_program());
+    let output = run_into(&mut shell, File::options().append(true).open(&own).unwrap());
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*errors), (Some(1), "grep: ./own: it is also the output\n"));
+    assert_eq!(
+        fs::read(own).unwrap().strip_prefix("one\n".repeat(20_000).as_bytes()),
+        Some(&b"./other:one\n"[..])
+    );
+}
+
 /// A path is escaped, and marked by a backslash, as in the output of `sha256sum`.
 #[test]
 fn manifest_escapes_paths_as_sha256sum_does() {
