@@ -82,7 +82,8 @@ impl<'a> ListedEntry<'a> {
     /// # Errors
     ///
     /// [`Unsupported`](std::io::ErrorKind::Unsupported): it was not fetched, because you did not
-    /// ask for it, or the query failed. [`in_dir`](Self::in_dir) can ask again.
+    /// ask for it, the query failed, or something may be [mounted](crate::WalkOptions::metadata) on
+    /// the directory. [`in_dir`](Self::in_dir) can ask again.
     #[inline]
     pub fn metadata(&self) -> Result<&'a Metadata, Error> {
         let Arena { path, depth, .. } = self.arena;

@@ -97,7 +97,8 @@ impl OwnedEntry {
     /// # Errors
     ///
     /// [`Unsupported`](std::io::ErrorKind::Unsupported): it was not fetched, because you did not
-    /// ask for it, the query failed, or the entry is a mount point that the walk does not enter.
+    /// ask for it, the query failed, or something may be [mounted](crate::WalkOptions::metadata) on
+    /// the directory.
     pub fn metadata(&self) -> Result<&Metadata, Error> {
         let error = || Error::at_depth(&self.path, self.depth, Metadata::not_fetched());
         self.metadata.as_ref().ok_or_else(error)

@@ -150,8 +150,8 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 ///
 /// # Performance
 ///
-/// The system calls are those of a [`WalkDirs`](crate::WalkDirs#performance). So are the
-/// allocations, except that a directory that is read ahead allocates as well.
+/// The system calls and allocations are those of a [`WalkDirs`](crate::WalkDirs#performance),
+/// except that a directory that is read ahead allocates as well.
 #[doc(alias("walkdir", "fts", "nftw", "du", "lending", "memory", "toctou"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
