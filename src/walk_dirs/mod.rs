@@ -100,8 +100,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// - **Each directory that a `Walk` enters once is yielded once**, or twice with
 ///   [`second_visits`](WalkDirsOptions::second_visits).
 ///
-/// [`Walk`](crate::Walk#changing-the-tree) says which loops may change the tree that they list. Here,
-/// [`Dir::read_into`] does what sorting does there.
+/// [`Walk`](crate::Walk#changing-the-tree) says which loops may change the tree that they list.
+/// Here, [`Dir::read_into`] does what sorting does there.
 ///
 /// # Performance
 ///
@@ -208,11 +208,11 @@ impl<S: Clone> WalkDirs<S> {
     /// # Number of threads
     ///
     /// How many threads help depends on what they wait for. If your work keeps the cores busy, pass
-    /// their number, which includes the calling thread. If a server has to answer, pass the number
-    /// of calls that it answers at once. That can be hundreds. 0 means one for each core that this
-    /// process may use, but at least 8, because threads that wait for a disk need no core. Beyond 8,
-    /// a walk that only reads names in small directories gains nothing: opening and closing them
-    /// locks the process's one table of descriptors.
+    /// their number; the calling thread counts. If a server has to answer, pass the number of calls
+    /// that it answers at once, perhaps hundreds. 0 means one for each core that this process may
+    /// use, but at least 8, because threads that wait for a disk need no core. Beyond 8, a walk
+    /// that only reads names in small directories gains nothing: opening and closing them locks the
+    /// process's one table of descriptors.
     ///
     /// Threads start on demand. A small tree, or a system that refuses threads, gets fewer closures
     /// (and results) than you asked for: never make one wait for another. A new thread inherits the

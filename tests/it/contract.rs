@@ -1,4 +1,4 @@
-//! What `Debug` shows of the public types.
+//! The `Debug` output of the public types.
 
 use crate::support::prelude::*;
 

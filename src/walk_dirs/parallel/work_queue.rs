@@ -133,8 +133,8 @@ impl<W> WorkQueue<W> {
         self.max_open.load(Relaxed)
     }
 
-    /// Sets the number of threads that can still be started, and the number of directories that each
-    /// thread may hold open.
+    /// Sets the number of threads that can still be started, and the number of directories that
+    /// each thread may hold open.
     pub(crate) fn set_limits(&self, unstarted: usize, max_open: usize) {
         self.max_open.store(max_open, Relaxed);
         self.change(|state| state.unstarted = unstarted);
