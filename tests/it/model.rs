@@ -1,10 +1,11 @@
-//! A model that combines the features: random requests, closed and lost levels, few descriptors,
-//! threads, states that panic, missing rights, and a tree that changes meanwhile. It does not know
-//! what is yielded, but checks what holds for every `WalkDirs` and every `Walk`. `LENDIR_SEED=7`
+//! A model that combines the features: the calls of `support::requests`, closed and lost levels, few
+//! descriptors, threads, states that panic, missing rights, and a tree that changes meanwhile. It
+//! does not know what is yielded, but checks what holds for every `WalkDirs` and every `Walk`. `LENDIR_SEED=7`
 //! runs one case.
 
 use crate::support::fuses::{Fuses, is_blown};
 use crate::support::prelude::*;
+use crate::support::requests::Request;
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashSet;
@@ -19,8 +20,6 @@ struct Case {
     seed: u64,
     /// Whether the tree is read with a `Walk`.
     is_entry_walk: bool,
-    /// The caller makes fewer calls than this at a visit.
-    calls: usize,
     /// The number of threads. 0 is a walk without `run_parallel` or without reading ahead.
     threads: usize,
     max_open: usize,
@@ -48,7 +47,6 @@ impl Case {
             seed,
             is_entry_walk: one_of(&[0, 0, 1]) > 0,
             threads: one_of(&[0, 1, 2, 2, 8]),
-            calls: one_of(&[1, 2, 4, 12]),
             max_open: one_of(&[4, 4, 4, 5, 32]),
             second_visits: one_of(&[0, 1, 1, 1]) > 0,
             same_mount: one_of(&[0, 0, 1]) > 0,
@@ -69,8 +67,6 @@ struct State {
     /// The index of the first visit of this directory or, before that visit, of its parent.
     visit: Option<usize>,
     is_below_link: bool,
-    /// The entries of the directory, or of its parent before its visit, that are followed.
-    followed: HashSet<Vec<u8>>,
 }
 
 /// A device and an inode number.
@@ -91,8 +87,9 @@ struct Visit {
     is_over: bool,
     /// The number of visits in its subtree that have not ended.
     running: usize,
-    /// The names that were entered in it.
-    entered: HashSet<Vec<u8>>,
+    /// How often each name was entered in it, and how often a name may be.
+    entered: HashMap<Vec<u8>, usize>,
+    may_enter: usize,
     /// Whether its caller got the error of reading it.
     is_reported: bool,
 }
@@ -105,13 +102,15 @@ struct Log {
 }
 
 impl Log {
-    fn begin(&mut self, dir: &mut Dir<'_, State>, place: &Place) -> usize {
+    fn begin(&mut self, dir: &mut Dir<'_, State>, requests: &Requests, place: &Place) -> usize {
         let own = id(dir.fd());
-        let is_followed = mem::take(&mut dir.state_mut().followed).contains(dir.name());
+        let is_followed = requests.last_at(dir.path()) == Some(Request::Follow);
         let above = dir.state_mut().visit.replace(self.visits.len());
-        let is_new =
-            above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
-        assert!(is_new, "{dir:?} was entered twice");
+        if let Some(above) = above.map(|above| &mut self.visits[above]) {
+            let times = above.entered.entry(dir.name().to_vec()).or_default();
+            *times += 1;
+            assert!(*times <= above.may_enter, "{dir:?} was entered {times} times");
+        }
         dir.state_mut().is_below_link |= is_followed;
         let is_right = !place.outside.contains(&own) || dir.state().is_below_link;
         assert!(is_right, "{dir:?} is outside of the tree");
@@ -121,14 +120,14 @@ impl Log {
             assert!(is_right, "{dir:?} is visited after the second visit of {:?}", above.path);
             above.running += 1;
         }
-        let (path, entered) = (dir.path().into(), HashSet::new());
         self.visits.push(Visit {
-            path,
+            path: dir.path().into(),
             id: own,
             above,
             is_over: false,
             running: 0,
-            entered,
+            entered: HashMap::new(),
+            may_enter: if requests.names_at.is_some() { 2 } else { 1 },
             is_reported: false,
         });
         self.visits.len() - 1
@@ -159,7 +158,8 @@ impl Log {
     }
 
     fn error(&mut self, error: &Error, case: &Case) {
-        let errnos = [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::ELOOP, libc::EINVAL];
+        use libc::{EACCES, EINVAL, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR};
+        let errnos = [ENOENT, ENOTDIR, EACCES, ELOOP, EINVAL, ENAMETOOLONG];
         assert!(
             errnos.contains(&errno(error)) || case.room.is_some() && errno(error) == libc::EMFILE,
             "{error}"
@@ -176,9 +176,10 @@ impl Log {
             let name = as_path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap();
             let above = &path.as_bytes()[..path.len() - name.len() - 1];
             let most = |visit: &Visit| {
-                let refused = visit.path.as_bytes() == above && !visit.entered.contains(name);
+                let may_enter = if visit.path.as_bytes() == above { visit.may_enter } else { 0 };
+                let refused = may_enter.saturating_sub(*visit.entered.get(name).unwrap_or(&0));
                 let own = visit.path == *path;
-                usize::from(refused)
+                refused
                     + usize::from(own && !visit.is_reported)
                     + usize::from(own && !visit.is_over)
             };
@@ -292,7 +293,7 @@ struct Thread<'a> {
     place: &'a Place,
     log: &'a Mutex<Log>,
     random: Random,
-    listing: Listing,
+    visitor: Visitor,
 }
 
 impl Thread<'_> {
@@ -311,11 +312,12 @@ impl Thread<'_> {
     }
 
     fn visit(&mut self, mut dir: Dir<'_, State>) {
+        let requests = Requests::random(self.case.seed, dir.path());
         let visit = if dir.is_second_visit() {
             self.log.lock().unwrap().again(&dir);
             None
         } else {
-            Some(self.log.lock().unwrap().begin(&mut dir, self.place))
+            Some(self.log.lock().unwrap().begin(&mut dir, &requests, self.place))
         };
         if self.random.below(self.case.change_in) == 0 && !dir.state().is_below_link {
             self.place.any_change(dir.path(), dir.depth(), &mut self.random);
@@ -323,65 +325,11 @@ impl Thread<'_> {
         match visit {
             None => assert!(dir.next().is_ok_and(|entry| entry.is_none())),
             Some(visit) => {
-                let is_reported = self.make_calls(&mut dir);
+                self.visitor.first_visit(dir, requests);
+                let is_reported = self.visitor.visits.drain(..).any(|it| it.errno().is_some());
                 self.log.lock().unwrap().end(visit, is_reported);
             }
         }
-    }
-
-    /// Makes random calls. Returns `true` if one of them failed.
-    fn make_calls(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        let (mut names, mut is_reported, mut entered) =
-            (Vec::<Vec<u8>>::new(), false, None::<HashSet<_>>);
-        let next = |dir: &mut Dir<'_, State>,
-                    names: &mut Vec<Vec<u8>>,
-                    is_reported: &mut bool,
-                    call: usize| {
-            let next = dir.next().map(|entry| {
-                entry.map(|entry| {
-                    match call {
-                        0 => entry.skip_subtree(),
-                        1 => entry.follow(),
-                        2 => drop(entry.metadata()),
-                        _ => {}
-                    }
-                    entry.name().to_vec()
-                })
-            });
-            if let (Ok(Some(name)), 1) = (&next, call) {
-                dir.state_mut().followed.insert(name.clone());
-            }
-            assert!(!(next.is_err() && *is_reported), "an error came twice");
-            *is_reported |= next.is_err();
-            names.extend(next.unwrap_or(None));
-        };
-        for _ in 0..self.random.below(self.case.calls) {
-            let name = match self.random.below(8) {
-                0 => self.random.below(80).to_string().into(),
-                _ if names.is_empty() => b"missing".to_vec(),
-                _ => names[self.random.below(names.len())].clone(),
-            };
-            match self.random.below(14) {
-                0..3 => next(dir, &mut names, &mut is_reported, self.random.below(8)),
-                3..6 => (0..100)
-                    .for_each(|_| next(dir, &mut names, &mut is_reported, self.random.below(40))),
-                6 => is_reported |= dir.count().is_err(),
-                7 => {
-                    is_reported |= dir.read_into(&mut self.listing).is_err();
-                    names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
-                }
-                // A name that is passed twice is entered twice.
-                9..=10 if entered.as_mut().is_some_and(|entered| entered.insert(name.clone())) => {
-                    dir.enter_name(name).unwrap();
-                }
-                11 if self.random.below(8) == 0 => {
-                    dir.skip_subdirs();
-                    entered = Some(HashSet::new());
-                }
-                _ => {}
-            }
-        }
-        is_reported
     }
 
     /// Reads all entries in a loop. Returns their number.
@@ -407,17 +355,13 @@ impl Thread<'_> {
             assert_eq!(entry.path().parent(), Some(&**parent), "{entry:?} is in another directory");
             let is_right = *is_below_link || !self.place.outside.contains(&id(entry.dir_fd()));
             assert!(is_right, "{entry:?} is outside of the tree");
-            let mut is_below_link = *is_below_link;
-            match self.random.below(12) {
-                0 => entry.skip_subtree(),
-                1 if self.random.below(4) == 0 => entry.skip_rest_of_dir(),
-                2 => drop(entry.metadata()),
-                3..6 => {
-                    entry.follow();
-                    is_below_link |= entry.d_type() == FileType::Symlink;
-                }
-                _ => {}
-            }
+            let requests = Requests::random(self.case.seed, entry.path());
+            requests.make(&entry);
+            let is_followed = requests.last_at(entry.path()) == Some(Request::Follow);
+            // The caller may have been told that a link has replaced a directory.
+            let is_told = requests.at(entry.path()).contains(&Request::Metadata);
+            let is_link = entry.d_type() == FileType::Symlink || is_told;
+            let is_below_link = *is_below_link || is_followed && is_link;
             above.push((entry.path().to_owned(), is_below_link));
             if self.random.below(self.case.change_in) == 0 && !is_below_link {
                 self.place.any_change(entry.path(), entry.depth(), &mut self.random);
@@ -434,8 +378,8 @@ impl Thread<'_> {
 /// Walks as the case says. Returns `true` if the walk came to its end.
 fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
     let thread = |index: usize| {
-        let (random, listing) = (Random::of(&(case.seed, index)), Listing::with_order(Order::Path));
-        Thread { case, place, log, random, listing }
+        let (random, visitor) = (Random::of(&(case.seed, index)), Visitor::default());
+        Thread { case, place, log, random, visitor }
     };
     if case.is_entry_walk {
         let options = Walk::options().max_open(case.max_open).same_mount(case.same_mount);
@@ -446,12 +390,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         .max_open(case.max_open)
         .second_visits(case.second_visits)
         .same_mount(case.same_mount);
-    let state = State {
-        _fuses: Fuses::new(case.panics_at),
-        visit: None,
-        is_below_link: false,
-        followed: HashSet::new(),
-    };
+    let state = State { _fuses: Fuses::new(case.panics_at), visit: None, is_below_link: false };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();
         match case.threads {

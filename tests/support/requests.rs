@@ -96,7 +96,7 @@ impl Requests {
         Self { next_calls, listing, names_at, reads, about: About::Random(seed), ..Self::ALL }
     }
 
-    fn at(&self, path: &Path) -> Vec<Request> {
+    pub fn at(&self, path: &Path) -> Vec<Request> {
         use Request::{FileType, Follow, Metadata, SkipRest, SkipSubtree};
         let name = path.file_name().map_or(&b""[..], OsStr::as_bytes);
         match self.about {
@@ -258,10 +258,10 @@ pub struct Visitor {
 
 impl Visitor {
     /// Takes the next visit or error of a walk. Returns `false` at the end.
-    pub fn take(
+    pub fn take<S>(
         &mut self,
-        walk: &mut impl Next,
-        check: impl FnOnce(&Dir<'_>),
+        walk: &mut impl Next<S>,
+        check: impl FnOnce(&Dir<'_, S>),
         requests: impl FnOnce(&Path) -> Requests,
     ) -> bool {
         match walk.next_dir() {
@@ -292,7 +292,7 @@ impl Visitor {
         last.is_some_and(|last| last.path == dir)
     }
 
-    fn first_visit(&mut self, mut dir: Dir<'_>, requests: Requests) {
+    pub fn first_visit<S>(&mut self, mut dir: Dir<'_, S>, requests: Requests) {
         let (path, depth) = (dir.path().to_owned(), dir.depth());
         if depth > 0 {
             assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
@@ -352,7 +352,7 @@ impl Visitor {
 }
 
 /// Passes the [`names`](Requests::names) of these entries.
-fn enter_by_name(dir: &mut Dir<'_>, found: &mut [Found], requests: Requests) {
+fn enter_by_name<S>(dir: &mut Dir<'_, S>, found: &mut [Found], requests: Requests) {
     for entry in found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
         entry.file_type = entry.true_type(dir.fd());
     }
@@ -362,7 +362,7 @@ fn enter_by_name(dir: &mut Dir<'_>, found: &mut [Found], requests: Requests) {
     }
 }
 
-fn assert_enters_nothing(dir: &mut Dir<'_>) {
+fn assert_enters_nothing<S>(dir: &mut Dir<'_, S>) {
     dir.skip_subdirs();
     for name in ["m", "missing"] {
         assert!(!dir.enter_name(name).unwrap(), "{dir:?}: {name}");
