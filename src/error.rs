@@ -124,9 +124,9 @@ impl Error {
     /// Tells whether the error is about a directory that you named yourself: a root of a walk, or
     /// the directory of a reader, that could not be opened or read.
     ///
-    /// Many programs then exit with another status, like `ls` with 2 instead of 1, because nothing of
-    /// that tree was seen, or not all. The error of your own call is never one of these, even at the
-    /// root.
+    /// Many programs then exit with another status, like `ls` with 2 instead of 1, because nothing
+    /// of that tree was seen, or not all. The error of your own call is never one of these, even at
+    /// the root.
     pub fn is_root(&self) -> bool {
         self.is_root
     }

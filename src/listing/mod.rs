@@ -336,8 +336,8 @@ impl Listing {
         }
     }
 
-    /// Reads a batch of about `batch` bytes after the entries, and queries its entries. Memory grows
-    /// as in [`make_room`](Self::make_room).
+    /// Reads a batch of about `batch` bytes after the entries, and queries its entries. Memory
+    /// grows as in [`make_room`](Self::make_room).
     #[inline(always)]
     fn fill(&mut self, source: Source<'_>, batch: usize, growth: [usize; 2]) {
         let Source { dir, mount, asks_unknown, asks_all } = source;

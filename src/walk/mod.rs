@@ -731,11 +731,11 @@ impl WalkOptions {
         /// Unlike in walkdir, [`file_type`](crate::Entry::file_type) and queries still describe the
         /// link itself. A link to a file, or to nothing, is yielded like any other entry.
         follow_links,
-        /// Sets whether the walk queries each entry itself, as soon as it has listed it. The default
+        /// Sets whether the walk itself queries each entry as soon as it has listed it. The default
         /// is `false`.
         ///
-        /// On NFS or FUSE, a sorted walk that queries entries pays one request for each. With this
-        /// it pays one for hundreds. Such a server can send metadata together with the names, but
+        /// On NFS or FUSE, a sorted walk that queries entries pays one request for each, and with
+        /// this one for hundreds. Such a server can send metadata together with the names, but
         /// the kernel asks for it only while it sees entries queried before the next names are
         /// read. In the kernel's order your queries are in time. A walk that sorts or [reads
         /// ahead](Self::read_ahead) has read all names by the time you ask.
