@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The metadata of a file: its type, size, times, owner and more.
 ///
 /// [`Entry::metadata`](crate::Entry::metadata) and [`Dir::metadata`](crate::Dir::metadata) ask for
-/// it. A [`std::fs::Metadata`] belongs to a path or to an open file, and no call of `std` asks for a
-/// name in an open directory. This type does, with the methods of `std` and of its
-/// [extension](std::os::unix::fs::MetadataExt), in the same types on every target.
+/// it. A [`std::fs::Metadata`] belongs to a path or to an open file, and no call of `std` asks for
+/// a name in an open directory. This type is for such names. It has the methods of `std` and of its
+/// [extension](std::os::unix::fs::MetadataExt), with the same types on every target.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
