@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 ///
 /// [`Entry::metadata`](crate::Entry::metadata) and [`Dir::metadata`](crate::Dir::metadata) ask for
 /// it. A [`std::fs::Metadata`] belongs to a path or to an open file, and no call of `std` asks for
-/// a name in an open directory. This type is for such names. It has the methods of `std` and of its
-/// [extension](std::os::unix::fs::MetadataExt), with the same types on every target.
+/// a name in an open directory. This type is for such names. Its methods are named as in `std` and
+/// its [extension](std::os::unix::fs::MetadataExt), with the same types on every target.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};

@@ -87,7 +87,7 @@ struct Visit {
     is_over: bool,
     /// The number of visits in its subtree that have not ended.
     running: usize,
-    /// How often each name was entered in it, and how often a name may be.
+    /// The number of times that each name was entered in it, and that a name may be.
     entered: HashMap<Vec<u8>, usize>,
     may_enter: usize,
     /// Whether its caller got the error of reading it.
