@@ -38,6 +38,7 @@ use crate::cursor::Cursor;
 use crate::cursor::options::Options;
 use crate::cursor::stack::{PathByNames, Work};
 use crate::error::Error;
+use crate::read_dir::records::Phase;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
 use rustix::io::Errno;
@@ -97,8 +98,9 @@ impl<S> Part<S> {
 
     /// Goes on with another part, in the memory of this one.
     pub(crate) fn replace_with(&mut self, part: Self) {
-        let Self { batch, .. } = mem::replace(self, part);
+        let Self { mut batch, .. } = mem::replace(self, part);
         if self.batch.is_finished() {
+            batch.begin(Phase::Ended); // what the caller left there is of another directory
             self.batch = batch;
         }
     }
@@ -271,5 +273,30 @@ impl<S: Clone> Part<S> {
             self.cursor.stack.lose_top();
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::create_dir_all;
+
+    /// A caller has left a directory after `skip_subdirs`, and another one all entries of `b`.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a directory")]
+    fn replaced_part_keeps_no_entries() {
+        let made = tempfile::tempdir().unwrap();
+        for name in ["a/1", "a/2", "a/3", "b/4"] {
+            create_dir_all(made.path().join(name)).unwrap();
+        }
+        let [mut left, mut other] =
+            ["a", "b"].map(|name| crate::walk_dirs(made.path().join(name)).unwrap());
+        let mut dir = left.next().unwrap().unwrap();
+        dir.next().unwrap();
+        dir.skip_subdirs();
+        let mut dir = other.next().unwrap().unwrap();
+        while dir.next().unwrap().is_some() {}
+        left.part.replace_with(other.part);
+        assert_eq!(left.next().unwrap().unwrap().path(), made.path().join("b/4"));
+        assert!(left.next().unwrap().is_none(), "an entry of `a` is pending below `b`");
     }
 }
