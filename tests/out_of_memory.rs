@@ -109,7 +109,9 @@ fn refuse_each(
 ) -> usize {
     for number in 1.. {
         let mut listing = Listing::with_order(order);
-        before.into_iter().for_each(|before| before.read(&mut listing).unwrap());
+        if let Some(before) = before {
+            before.read(&mut listing).unwrap();
+        }
         let (answer, was_refused) = refused(number, for_good, || first.read(&mut listing));
         let (what, len) = (format!("{order:?}, allocation {number}"), listing.len());
         if let Err(error) = &answer {
