@@ -125,7 +125,7 @@ fn reading_again_needs_no_lseek() {
             let directory = |answers: Vec<Answer>| {
                 let scenario = when("no dots", answers).cookie(|place| place + 1);
                 let lookup = Arc::new(|_: &[u8]| Ok(Node::Directory(leaf())));
-                Directory { is_nonseekable, lookup, ..scenario.directory(Batch::Full) }
+                Directory { lookup, is_nonseekable, ..scenario.directory(Batch::Full) }
             };
             let children = ["a", "b"].map(|name| record(name, DT_DIR)).to_vec();
             let server = Server::mount(vec![directory(vec![]), directory(children)]).unwrap();

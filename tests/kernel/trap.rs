@@ -159,21 +159,18 @@ extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let context = unsafe { &mut *context.cast::<ucontext_t>() };
     let (call, arguments) = registers(context);
     let mut plan = plan();
-    let answer = match plan.as_mut().filter(|plan| plan.call == call) {
-        Some(plan) => {
-            plan.made += 1;
-            if (plan.fails)(plan.made) {
-                -c_long::from(plan.errno)
-            } else {
-                go_through(call, arguments)
-            }
+    let answer = if let Some(plan) = plan.as_mut().filter(|plan| plan.call == call) {
+        plan.made += 1;
+        if (plan.fails)(plan.made) {
+            -c_long::from(plan.errno)
+        } else {
+            go_through(call, arguments)
         }
-        None => {
-            let mut refused = plan.iter().flat_map(|plan| &plan.refused);
-            match refused.find(|refused| refused.0 == call) {
-                Some((_, errno)) => -c_long::from(*errno),
-                None => go_through(call, arguments),
-            }
+    } else {
+        let mut refused = plan.iter().flat_map(|plan| &plan.refused);
+        match refused.find(|refused| refused.0 == call) {
+            Some((_, errno)) => -c_long::from(*errno),
+            None => go_through(call, arguments),
         }
     };
     if call == libc::SYS_getdents64 && plan.as_ref().is_some_and(|plan| plan.hides_types) {

@@ -125,6 +125,7 @@ type There = [char; 2];
 /// The entry `d` is entered, or its error, for each change, query, and call that fails. `None` stands
 /// for an entry that is passed over.
 #[rustfmt::skip]
+#[allow(clippy::type_complexity, reason = "a row of the table")]
 const CHANGES: [(bool, &str, There, &[(c_long, c_int)], Option<c_int>); 20] = [
     (true,  "",          ['d', 'd'], &[],                   Some(0)),
     (true,  "",          ['d', 'f'], &[],                   Some(ENOTDIR)),
