@@ -49,16 +49,15 @@ impl Spare {
 }
 
 /// Returns the number of threads, at most `threads`, and of directories that each may hold open, at
-/// most `max_open`: fewer if the process may open few files. `fd` has the lowest number that was
-/// free.
-pub(crate) fn divide(fd: BorrowedFd<'_>, threads: usize, max_open: usize) -> [usize; 2] {
+/// most `max_open`, if the process may open few files. `fd` has the lowest number that was free.
+pub(crate) fn divide(fd: BorrowedFd<'_>, threads: usize, max_open: usize) -> Option<[usize; 2]> {
     let is_free = |number: &RawFd| fcntl_dupfd_cloexec(fd, *number).is_ok();
     if is_free(&(FEW - 1)) {
-        return [threads, max_open];
+        return None;
     }
     let last = (fd.as_raw_fd()..FEW).rfind(is_free).unwrap_or(fd.as_raw_fd());
     let count = last - fd.as_raw_fd() - RawFd::from(SPARE_COUNT);
     let count = usize::try_from(count).unwrap_or(0);
     let threads = threads.min(count / MIN_OPEN).max(1);
-    [threads, max_open.min(count / threads).max(MIN_OPEN)]
+    Some([threads, max_open.min(count / threads).max(MIN_OPEN)])
 }

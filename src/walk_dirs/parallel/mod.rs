@@ -32,10 +32,11 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
     threads: usize,
     work: impl Fn(&mut Worker<'_, S>) -> R + Sync,
 ) -> Vec<R> {
-    let queue = WorkQueue::new(if threads == 0 { MIN_THREADS } else { threads });
+    let is_by_cores = threads == 0;
+    let limit = if is_by_cores { MIN_THREADS } else { threads };
+    let (queue, begun_count) = (WorkQueue::new(limit), AtomicUsize::new(0));
     // The parts that no thread has popped are dropped here, before a panic is passed on.
-    let mut results =
-        Threads { queue, limit: threads, work, begun_count: AtomicUsize::new(0) }.run(part);
+    let mut results = Threads { queue, limit, is_by_cores, work, begun_count }.run(part);
     results.sort_unstable_by_key(|(index, _)| *index);
     results
         .into_iter()
@@ -46,8 +47,10 @@ pub(crate) fn run<S: Clone + Send, R: Send>(
 /// The data that all threads of a walk share.
 struct Threads<S, F> {
     queue: WorkQueue<Part<S>>,
-    /// The most threads that may run, or 0 for a number by cores.
+    /// The most threads that may run, unless there are more cores.
     limit: usize,
+    /// Whether there may be a thread for each core.
+    is_by_cores: bool,
     work: F,
     /// The number of threads that have begun.
     begun_count: AtomicUsize,
@@ -58,14 +61,21 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
     /// starts, each with the index of its thread.
     fn run(&self, mut part: Part<S>) -> Vec<(usize, thread::Result<R>)> {
         let index = self.begun_count.fetch_add(1, Relaxed);
+        if self.is_by_cores && index + 1 == MIN_THREADS {
+            // Only now, because it reads files, which takes longer than to walk a small tree.
+            let cores = thread::available_parallelism().map_or(0, NonZero::get);
+            self.queue.add_threads(cores.saturating_sub(MIN_THREADS));
+        }
         part.cursor.lower_max_open(self.queue.max_open());
         let max_open = part.cursor.options.max_open;
         thread::scope(|scope| {
             let started = RefCell::new(Vec::new());
             let start = || {
-                let is_first = index == 0 && started.borrow().is_empty();
-                if is_first && !self.decide_limits(max_open) {
-                    return self.queue.start_failed();
+                if index == 0 && started.borrow().is_empty() {
+                    grow_descriptor_table(self.limit.saturating_mul(max_open));
+                    if !self.share_descriptors(max_open) {
+                        return self.queue.start_failed();
+                    }
                 }
                 let begin = || self.queue.begin().map_or_else(Vec::new, |part| self.run(part));
                 match thread::Builder::new().spawn_scoped(scope, begin) {
@@ -89,23 +99,18 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
         })
     }
 
-    /// Decides how many threads may start, before the first of them does. If the process may open
-    /// few files, these are few, and each may hold few directories open. Returns `false` if there
-    /// may be no second thread.
-    fn decide_limits(&self, max_open: usize) -> bool {
-        let threads = match self.limit {
-            // Only now, because it reads files, which takes longer than to walk a small tree.
-            0 => thread::available_parallelism().map_or(0, NonZero::get).max(MIN_THREADS),
-            threads => threads,
-        };
-        grow_descriptor_table(threads.saturating_mul(max_open));
+    /// Lets few threads start, each with few directories open, if the process may open few files.
+    /// Returns `false` if they are too few for a second thread.
+    fn share_descriptors(&self, max_open: usize) -> bool {
         let Ok(dir) = openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
             return false;
         };
-        let [threads, max_open] = divide(dir.as_fd(), threads, max_open);
-        // This thread has started, and the next one is about to.
-        self.queue.set_limits(threads.saturating_sub(2), max_open);
-        threads > 1
+        if let Some([threads, max_open]) = divide(dir.as_fd(), self.limit, max_open) {
+            // This thread has started, and the next one is about to.
+            self.queue.restrict(threads.saturating_sub(2), max_open);
+            return threads > 1;
+        }
+        true
     }
 }
 

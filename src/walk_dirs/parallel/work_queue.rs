@@ -17,7 +17,7 @@ pub(crate) struct WorkQueue<W> {
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
-    /// The number of directories that each thread may hold open, once a thread was started.
+    /// The number of directories that each thread may hold open, if the process may open few.
     max_open: AtomicUsize,
     state: Mutex<State<W>>,
     changed: Condvar,
@@ -133,11 +133,17 @@ impl<W> WorkQueue<W> {
         self.max_open.load(Relaxed)
     }
 
-    /// Sets the number of threads that can still be started, and the number of directories that
-    /// each thread may hold open.
-    pub(crate) fn set_limits(&self, unstarted: usize, max_open: usize) {
+    /// Lets at most `threads` more threads start, each of which may hold `max_open` directories.
+    pub(crate) fn restrict(&self, threads: usize, max_open: usize) {
         self.max_open.store(max_open, Relaxed);
-        self.change(|state| state.unstarted = unstarted);
+        self.change(|state| state.unstarted = state.unstarted.min(threads));
+    }
+
+    /// Lets `threads` more threads start than before, unless descriptors are few.
+    pub(crate) fn add_threads(&self, threads: usize) {
+        if self.max_open() == usize::MAX {
+            self.change(|state| state.unstarted += threads);
+        }
     }
 
     /// A thread could not be started. No other one is started.
