@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -56,6 +56,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let (threads, batch_len, most_queued) = if has_few { (1, 1, 1) } else { (cores, 4, 16) };
 
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
+    let output = output.is_file().then(|| (output.dev(), output.ino()));
     let grep = &Grep { text, batch_len, output, is_terminal: io::stdout().is_terminal() };
     let (dirs, files): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| path.is_dir());
     for path in &files {
@@ -86,7 +87,8 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
 struct Grep {
     text: Vec<u8>,
     batch_len: usize,
-    output: Metadata,
+    /// The device and the inode number of the output, if that is a file.
+    output: Option<(u64, u64)>,
     is_terminal: bool,
 }
 
@@ -135,9 +137,8 @@ impl Grep {
 
     /// Prints the lines that contain the text, after the path. Returns an error of output.
     fn print_lines(&self, file: &File, path: &Path) -> io::Result<()> {
-        let is_output =
-            |found: Metadata| (found.dev(), found.ino()) == (self.output.dev(), self.output.ino());
-        if file.metadata().is_ok_and(is_output) {
+        let is = |output| file.metadata().is_ok_and(|found| (found.dev(), found.ino()) == output);
+        if self.output.is_some_and(is) {
             complain(Error::new(path, io::Error::other("it is also the output")));
             return Ok(());
         }
